@@ -55,11 +55,11 @@ bench: $(STAMP)
 accuracy: $(STAMP)
 	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --epsilon 1 --relation zero_out
 	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --solver auto --widen 3 $(addprefix --peers ,$(PEERS)) \
-	  --page docs/experiments.md --compared docs/compared.md
+	  --page docs/measured/accuracy.md --compared docs/compared.md
 
 # the sources' experiments: results are files in build/, figures and tables are made from them; goes on where it stopped
 experiments: $(STAMP)
-	DISCREET_DATA=$(DATA) $(BIN)/python -m benchmarks experiments --figures docs/figures --page docs/experiments.md
+	DISCREET_DATA=$(DATA) $(BIN)/python -m benchmarks experiments --figures docs/figures --page docs/measured/experiments.md
 
 # every claim of their figures on fresh seeds
 experiments-check: $(STAMP)
@@ -69,14 +69,14 @@ experiments-check: $(STAMP)
 audit: $(STAMP)
 	$(BIN)/discreet audit replay
 	$(BIN)/discreet audit gradient --epsilon 1 --runs 1000000
-	$(BIN)/python -m tests.surface
+	$(BIN)/python -m tests.promises.surface
 	mkdir -p build
 	$(BIN)/discreet audit table --runs $(or $(RUNS),2000) --json > build/audits.json
-	$(BIN)/python -m benchmarks audits build/audits.json --page docs/audits.md
+	$(BIN)/python -m benchmarks audits build/audits.json --page docs/measured/audits.md
 
 # the documentation into site/, with warnings as errors; pages open from disk, without a network
 docs: $(STAMP)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # newest versions that the bounds in pyproject.toml allow; run `make lint test-all` afterwards, then commit
 lock:

@@ -11,6 +11,7 @@ from benchmarks.commands.defaults import defaults
 from benchmarks.commands.experiments import experiments
 from benchmarks.commands.inference import inference
 from benchmarks.commands.scale import scale
+from benchmarks.commands.shown import shown
 from benchmarks.commands.solvers import solvers
 from benchmarks.commands.speed import speed
 from benchmarks.commands.tuned import tuned
@@ -25,8 +26,8 @@ app = typer.Typer(
     help="Accuracy and speed, on synthetic data and on public tables: run the documentation's comparisons again.",
 )
 COMMANDS = (
-    accuracy, audits, consistency, coordinates, coverage, defaults, experiments, inference, scale, solvers, speed,
-    tuned, wide,
+    accuracy, audits, consistency, coordinates, coverage, defaults, experiments, inference, scale, shown, solvers,
+    speed, tuned, wide,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

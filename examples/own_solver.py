@@ -21,9 +21,8 @@ import numpy as np
 
 from discreet import DPLogisticRegression, load
 from discreet.accounting.plan import Plan, Release
-from discreet.solvers.base import UNWATCHED, Solution, count_release, public_count
-from discreet.solvers.default_rules import step_count, typical_clip
-from discreet.solvers.registry import CANARY_CLIP, AuditCase, register
+from discreet.solvers.base import CANARY_CLIP, UNWATCHED, AuditCase, Solution, count_release, public_count, register
+from discreet.solvers.settings import step_count, typical_clip
 
 
 @register("eg")

@@ -14,7 +14,7 @@ from discreet.cli.app import app
 from discreet.errors import DiscreetError
 from discreet.json_schemas import NAMES, json_schema
 from discreet.schema import Number, Schema
-from tests.models.export.exports import SCHEMA, fitted_table
+from tests.models.exports import SCHEMA, fitted_table
 
 
 def check(name, value):

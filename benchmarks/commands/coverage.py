@@ -1,12 +1,14 @@
 """``python -m benchmarks coverage``: do shown intervals cover effects on ugly tables, kind of column by kind?"""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from benchmarks.comparisons.inference import ESTIMATORS
+from benchmarks.pages.generated import rewrite
 from benchmarks.problems.ugly import MODELS, Array, Ugly, ugly
 from benchmarks.seeded import SeededWords
 from benchmarks.sizes import VARIABLE
@@ -15,6 +17,10 @@ from discreet.cli.errors import Refused
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 
+HEAD = (
+    "| model | epsilon | kinds of columns shown | coverage at least .93 | below .88 | lowest |",
+    "|---|---:|---:|---:|---:|---:|",
+)
 FEWEST = 5
 """A kind that is shown less often has no coverage to speak of."""
 
@@ -40,6 +46,7 @@ def coverage(
     rows: Annotated[int, typer.Option(min=100, help="Rows of a table.")] = 20_000,
     epsilon: Annotated[list[float] | None, typer.Option(help="Repeatable; 1 and 3 without it.")] = None,
     relation: Annotated[str, typer.Option(help="zero_out, replace_one or add_remove.")] = "zero_out",
+    page: Annotated[Path | None, typer.Option(help="A Markdown page whose table is replaced.")] = None,
     quick: Annotated[bool, typer.Option("--quick", envvar=VARIABLE, help="One law, two tables: does it run?")] = False,
 ) -> None:
     """Fit ugly tables (``problems/ugly.py``) with inference="sandwich", and count how often shown intervals cover.
@@ -47,7 +54,7 @@ def coverage(
     One line per law and epsilon: coverage of each kind of column, and in parentheses how often it was shown. The Monte
     Carlo error of one coefficient over 60 tables is .03.
     """
-    console, cells = Console(highlight=False), []
+    console, cells = Console(highlight=False), dict[tuple[str, float], list[float]]()
     names = ("linear",) if quick else tuple(model or MODELS)
     if not set(names) <= set(MODELS):
         raise Refused(f"models are {', '.join(MODELS)}")
@@ -63,9 +70,23 @@ def coverage(
                     some = found[:, kinds == kind]
                     shown = ~np.isnan(some)
                     rate = float(np.nanmean(some)) if shown.sum() >= FEWEST else np.nan
-                    cells.append(rate)
+                    cells.setdefault((name, budget), []).append(rate)
                     parts.append(f"{kind} {rate:.2f} ({shown.mean():.2f})")
                 console.print(f"{law.name}, epsilon {budget:g}: {'; '.join(parts)}", soft_wrap=True)
-    rates = np.array([rate for rate in cells if not np.isnan(rate)])
-    shares = (len(rates), (rates >= 0.93).sum() / max(1, len(rates)), int((rates < 0.88).sum()))
-    console.print("{} kinds of columns; coverage at least .93 in {:.0%}, below .88 in {}".format(*shares))
+    every = _counts([rate for rates in cells.values() for rate in rates])
+    console.print("{} kinds of columns; coverage at least .93 in {:.0%}, below .88 in {}".format(*every))
+    if page is not None:
+        fits = f"{tables} tables of {rows:,} rows each, {relation}, {laws} laws per model"
+        lines = [
+            f"| {name} | {budget:g} | {kinds} | {good:.0%} | {bad} | {least:.2f} |"
+            for (name, budget), rates in cells.items()
+            for kinds, good, bad, least in [_counts(rates)]
+        ]
+        rewrite(page, "\n".join([f"{fits}.", "", *HEAD, *lines]), "coverage")
+
+
+def _counts(rates: list[float]) -> tuple[int, float, int, float]:
+    """Return how many kinds are shown, the share that covers at least .93, how many below .88, and the least."""
+    shown = np.array([rate for rate in rates if not np.isnan(rate)])
+    least = float(shown.min(initial=1.0))
+    return len(shown), float((shown >= 0.93).sum() / max(1, len(shown))), int((shown < 0.88).sum()), least

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from benchmarks.comparisons.tuned import Protocol, run
+from benchmarks.comparisons.tuned import Protocol, held_back, run
 from benchmarks.pages.generated import rewrite
 from benchmarks.pages.tuned import markdown, ratio
 from benchmarks.problems.twenty_columns import NAMES
@@ -20,7 +20,8 @@ QUICK = {"epsilons": (1.0,), "relations": ("zero_out",), "seeds": 2, "tuning_see
 
 def tuned(
     solver: Annotated[list[str] | None, typer.Option(help="A solver; repeatable. Default: all fast ones.")] = None,
-    problem: Annotated[list[str] | None, typer.Option(help="labels-even, numbers-uneven, ...; repeatable.")] = None,
+    problem: Annotated[list[str] | None, typer.Option(help="labels-even, generated-13, ...; repeatable.")] = None,
+    drawn: Annotated[int, typer.Option(min=0, help="Add so many drawn problems that no rule was chosen by.")] = 0,
     epsilon: Annotated[list[float] | None, typer.Option("--epsilon", "-e", help="A budget; repeatable.")] = None,
     relation: Annotated[list[str] | None, typer.Option(help="zero_out, replace_one; repeatable.")] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Fresh seeds for each reported number.")] = 10,
@@ -37,7 +38,8 @@ def tuned(
     """
     console, start = Console(highlight=False), time.perf_counter()
     settings: dict[str, Any] = {"seeds": seeds, **(QUICK if quick else {})}
-    chosen = {"solvers": solver, "problems": problem or NAMES, "epsilons": epsilon, "relations": relation}
+    problems = (*(problem or (() if drawn else NAMES)), *held_back(drawn))
+    chosen = {"solvers": solver, "problems": problems, "epsilons": epsilon, "relations": relation}
     settings |= {name: tuple(values) for name, values in chosen.items() if values}
     protocol = Protocol(**settings)
     out.mkdir(parents=True, exist_ok=True)

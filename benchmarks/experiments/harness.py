@@ -1,21 +1,26 @@
 """Experiments: what is run, what its figure claims, and a test of each claim. Figures are made from files of results.
 
 An experiment is a list of points, a run of one point at one seed, claims, and a figure. Every run is one line of
-``NAME.jsonl``: a run that is there already is not run again, so that an experiment that was stopped goes on. ``check``
-runs the same points on seeds that nobody has looked at, and holds the claims against them.
+``NAME.jsonl``, with a digest of the code that made it: a run that is there already is not run again, so that an
+experiment that was stopped goes on, and one of other code is. ``check`` runs the same points on seeds that nobody has
+looked at, and holds the claims against them.
 """
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scipy.special import stdtrit
+
+import discreet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,14 +30,19 @@ NAMES = (
     "sgd_lower_bound",
     "output_or_objective",
     "two_record_median",
+    "choice_of_classifiers",
     "clips_of_coordinates",
     "passes_of_coordinates",
     "greedy_coordinates",
+    "greedy_passes",
     "adaptive_descent",
+    "adaptive_steps",
 )
 FRESH = 1_000_000
 """Where the seeds of a check begin."""
 QUICK_SEEDS = 2
+LEAST_SEEDS = 3
+"""Seeds from which on a standard error says anything."""
 Row = dict[str, Any]
 
 
@@ -67,7 +77,7 @@ class Claim:
         value, n_seeds = self.value(rows), len({row["seed"] for row in rows})
         if math.isnan(value):
             return "not run"
-        reach = stdtrit(n_seeds - 1, 0.975) * self.error(rows) if n_seeds > 1 else math.inf
+        reach = stdtrit(n_seeds - 1, 0.975) * self.error(rows) if n_seeds >= LEAST_SEEDS else math.inf
         if any(abs(value - limit) < reach for limit in (self.low, self.high)):
             return "too few seeds to tell"
         return "yes" if self.holds(rows) else "**no**"
@@ -111,13 +121,23 @@ def stored(path: Path) -> list[Row]:
     return rows
 
 
-def _key(point: Row, seed: int) -> str:
-    return json.dumps({**point, "seed": seed}, sort_keys=True)
+def _key(point: Row, seed: int, code: str) -> str:
+    return json.dumps({**point, "seed": seed, "code": code}, sort_keys=True)
+
+
+@cache
+def code_digest() -> str:
+    """Return a digest of the library and of the benchmarks: results of other code are not theirs."""
+    digest = hashlib.sha256()
+    for package in (Path(discreet.__file__).parent, Path(__file__).parents[1]):
+        for path in sorted(package.rglob("*.py")):
+            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def run_point(name: str, point: Row, seed: int) -> Row:
     """Run one point of an experiment at one seed."""
-    return {"point": point, "seed": seed, **experiment(name).run(**point, seed=seed)}
+    return {"point": point, "seed": seed, "code": code_digest(), **experiment(name).run(**point, seed=seed)}
 
 
 def tasks(made: Experiment, *, quick: bool, seeds: int | None, first: int) -> Iterator[tuple[Row, int]]:
@@ -141,16 +161,17 @@ def run(
     """Run what a file does not have yet; return all of its rows that belong to the experiment as it is now."""
     made, path = experiment(name), out / f"{name}.jsonl"
     out.mkdir(parents=True, exist_ok=True)
-    known = {_key(row["point"], row["seed"]): row for row in stored(path)}
+    code = code_digest()
+    known = {_key(row["point"], row["seed"], row.get("code", "")): row for row in stored(path)}
     wanted = list(tasks(made, quick=quick, seeds=seeds, first=first))
-    missing = [(point, seed) for point, seed in wanted if _key(point, seed) not in known]
+    missing = [(point, seed) for point, seed in wanted if _key(point, seed, code) not in known]
     with path.open("a", encoding="utf-8") as file:
         for row in _rows(name, missing, jobs):
-            known[_key(row["point"], row["seed"])] = row
+            known[_key(row["point"], row["seed"], code)] = row
             file.write(json.dumps(row) + "\n")
             file.flush()
             done()
-    return [known[_key(point, seed)] for point, seed in wanted]
+    return [known[_key(point, seed, code)] for point, seed in wanted]
 
 
 def _rows(name: str, missing: list[tuple[Row, int]], jobs: int) -> Iterator[Row]:

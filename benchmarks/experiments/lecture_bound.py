@@ -17,7 +17,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses import Logistic
-from discreet.losses.constants import gradient_bound
+from discreet.losses.base import gradient_bound
 from discreet.solvers import GradientDescent
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ def markdown(found: Mapping[str, Sequence[Row]]) -> str:
 
 def _section(name: str, rows: Sequence[Row]) -> str:
     made = experiment(name)
-    lines = [f"### {made.title}", "", made.question, "", f"![{made.title}](figures/{name}.png)", ""]
+    lines = [f"### {made.title}", "", made.question, "", f"![{made.title}](../figures/{name}.png)", ""]
     lines += ["| claim | statistic | expected | holds |", "|---|---:|---|---|"]
     for claim in made.claims:
         found = f"{claim.value(rows):.3g} ± {round(claim.error(rows), 12):.2g}"

@@ -24,8 +24,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import Curator
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.engines.local import DenseEngine, SparseEngine
 from discreet.curator.lattice.lattice import on_weight_grid, weight_room, weight_scale
 from discreet.curator.queries.coordinates import CoordinateProgram, CoordinateQuery
 from discreet.curator.records.admission import admit, scaling_for

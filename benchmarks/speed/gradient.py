@@ -14,7 +14,7 @@ from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import clip_for, features_and_targets, query, records
 from benchmarks.sizes import size
 from discreet.curator import SystemEntropy
-from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.engines.local import DenseEngine
 from discreet.curator.lattice.noise import rounded_gaussian
 
 P = 100

@@ -14,7 +14,7 @@ from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import features_and_targets
 from benchmarks.sizes import size
 from discreet import Budget, DPLogisticRegression, Ledger
-from discreet.accounting.events import Gaussian, to_dict
+from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.ledger import rows
@@ -106,7 +106,7 @@ def _fill(path: Path) -> None:
     ledger = _opened(path)
     charge = ledger.account("data").charge(price_plan(EVENTS, BUDGET))
     budget = {"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "neighbors": str(BUDGET.neighbors)}
-    body = {"budget": budget, "events": [to_dict(event) for event in EVENTS], "label": "benchmark", "time": "then"}
+    body = {"budget": budget, "events": [event.to_dict() for event in EVENTS], "label": "benchmark", "time": "then"}
     with ledger._store.writing() as at:
         seq, head = rows.last(at)
         for number in range(seq, ENTRIES):

@@ -22,7 +22,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import Curator
-from discreet.curator.engines.dense import DenseEngine
+from discreet.curator.engines.local import DenseEngine
 from discreet.losses import Logistic
 
 N, P, BATCH = size(1_000_000, 10_000), 100, 1000

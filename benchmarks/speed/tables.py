@@ -18,7 +18,7 @@ from benchmarks.sizes import size
 from discreet.curator import TableStream, open_table
 from discreet.curator.records import admission
 from discreet.curator.records.stream import admit_stream
-from discreet.curator.tables.sources import BATCH_ROWS
+from discreet.curator.tables.frames import BATCH_ROWS
 from discreet.schema.columns import Number, Target
 from discreet.schema.schema import Schema
 

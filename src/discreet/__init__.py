@@ -6,6 +6,6 @@ when it is first used.
 
 from discreet.lazy_names import lazy_names
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_names(__spec__)
 __all__ += ["__version__"]

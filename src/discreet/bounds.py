@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.budget import Neighbors
 from discreet.errors import MissingBounds, Unsupported
+from discreet.json_schemas import Json
 from discreet.parameters import Finite, Rows, conforms
 from discreet.typing import Floats
 
@@ -58,6 +59,11 @@ class Bounds:
     scale : {"feature", "global"}, default="feature"
         ``"feature"`` divides each feature by its own bound; ``"global"`` divides all by the largest,
         which keeps the raw geometry.
+    weights : float or tuple of float, default=None
+        The largest weight of a record, or the range (low, high) of weights, where records are weighted. Weights outside
+        are clipped. A record's part of the noise-free sum is its weight over the largest one.
+    offsets : tuple of float, default=None
+        The range (low, high) of offsets, which are added to the linear predictor. Offsets outside are clipped.
 
     Examples
     --------
@@ -73,6 +79,8 @@ class Bounds:
     classes: tuple[Any, ...] | None = None
     n: int | None = None
     scale: str = "feature"
+    weights: Range | None = None
+    offsets: Range | None = None
 
     def __post_init__(self) -> None:
         if self.features is None:
@@ -102,6 +110,14 @@ class Bounds:
             if len(classes) < 2 or different != len(classes):
                 raise MissingBounds("classes must name at least two different labels, such as classes=(0, 1)")
             object.__setattr__(self, "classes", classes)
+        if self.weights is not None:
+            ends = (0.0, self.weights) if isinstance(self.weights, Real) else self.weights
+            low, high = _checked_range(ends, "a weight")
+            if low < 0 or high <= 0:
+                raise MissingBounds("weights are not negative, and the largest is positive: declare weights=(0, 20)")
+            object.__setattr__(self, "weights", (low, high))
+        if self.offsets is not None:
+            object.__setattr__(self, "offsets", _checked_range(self.offsets, "an offset"))
         if not conforms(self.n, Rows | None):
             raise MissingBounds("n must be a positive whole number, or None")
         if not conforms(self.scale, Literal["feature", "global"]):
@@ -152,7 +168,7 @@ class Bounds:
         table = np.array(pairs, dtype=np.float64).reshape(n_columns, 2)
         return table[:, 0].copy(), table[:, 1].copy()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the declared facts in plain types, those that were not declared left out: for certificates.
 
         Returns
@@ -220,7 +236,7 @@ def refuse_other_classes(classes: Sequence[Any] | None, n_outputs: int) -> None:
 
 @dataclass(frozen=True)
 class Typical:
-    """What a stage estimated privately of recoded records, so that solvers need not assume the worst.
+    """What was estimated privately of recoded records, so that solvers need not assume the worst.
 
     ``norm`` is a typical row's length (None without noise, where no clip may bite), ``moment`` about the largest
     eigenvalue of the rows' second moment, ``squares`` its diagonal; where these are bounds, ``likely`` is what the
@@ -251,9 +267,10 @@ class Domain:
     where it is private (``add_remove`` without a declared n). ``ranges`` are the features' declared ranges, one row
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
     are stored, ``grouped`` whether a person may have several rows and ``remote`` whether they are on other machines:
-    facts of their containers. ``typical`` is what a
-    stage released of recoded records, ``start`` the public point that steps start from (``starting_point``),
-    ``moments`` the features' public means and scales (``public_moments``).
+    facts of their containers; ``weighted`` says that records have weights, at most 1 in training coordinates.
+    ``typical`` is what was released of recoded records, ``start`` the public point that steps start from
+    (``starting_point``), ``moments`` the features' public means and scales (``public_moments``), ``count`` a noisy
+    count, or sum of weights, that was released.
     """
 
     feature_bounds: Floats = field(repr=False)
@@ -268,9 +285,11 @@ class Domain:
     sparse: bool = False
     grouped: bool = False
     remote: bool = False
+    weighted: bool = False
     typical: Typical | None = None
     start: Floats | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)
+    count: float | None = None
 
     @property
     def n_features(self) -> int:

@@ -68,7 +68,7 @@ _TRUTHS = ("numpy.bool", "numpy.bool_")
 """By name: settings are checked where numpy is not imported yet, too."""
 
 
-def conformed(name: str, value: Any, hint: Any) -> Any:
+def conformed(name: str, value: object, hint: object) -> Any:
     """Return a value as its type says, or refuse it by name."""
     found = _as(value, hint)
     if found is _REFUSED:
@@ -76,7 +76,7 @@ def conformed(name: str, value: Any, hint: Any) -> Any:
     return found
 
 
-def conforms(value: Any, hint: Any) -> bool:
+def conforms(value: object, hint: object) -> bool:
     """Say whether a value is as its type says."""
     return _as(value, hint) is not _REFUSED
 
@@ -120,13 +120,13 @@ def _as(value: Any, hint: Any) -> Any:
     return value if isinstance(value, named) and not isinstance(value, type) else _REFUSED
 
 
-def _truth(value: Any) -> Any:
+def _truth(value: object) -> Any:
     if not isinstance(value, bool) and f"{type(value).__module__}.{type(value).__name__}" not in _TRUTHS:
         return _REFUSED
     return bool(value)
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     if isinstance(value, bool) or not isinstance(value, Real):
         return _REFUSED
     try:
@@ -138,7 +138,7 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, (int, float)) else int(value) if isinstance(value, Integral) else number
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     number = _number(value)
     return int(number) if number is not _REFUSED and math.isfinite(number) and number % 1 == 0 else _REFUSED
 
@@ -146,7 +146,7 @@ def _whole(value: Any) -> Any:
 _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {bool: _truth, int: _whole, float: _number}
 
 
-def _as_tuple(value: Any, parts: tuple[Any, ...], kind: Any) -> Any:
+def _as_tuple(value: object, parts: tuple[object, ...], kind: object) -> Any:
     """Return values of a ``tuple[X, ...]``, at least one, of a ``Sequence[X]``, or of as many types as are listed."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
         return _REFUSED
@@ -173,7 +173,7 @@ def check_fields(settings: Any) -> None:
             object.__setattr__(settings, field.name, found)
 
 
-def check_settings(estimator: Any) -> None:
+def check_settings(estimator: object) -> None:
     """Refuse an estimator with a parameter that is not as its constructor's types say; it is left as it is."""
     for name, hint in _hints(type(estimator).__init__).items():
         conformed(name, getattr(estimator, name), hint)

@@ -28,7 +28,7 @@ PLAIN = (str, bytes, bool, int, float, complex, Decimal, Fraction)
 _ABSENT = ("NAType", "NaTType")
 
 
-def is_plain(cell: Any) -> bool:
+def is_plain(cell: object) -> bool:
     """Return whether a cell can be compared and hashed without running code of its own."""
     return type(cell) in PLAIN or type(cell) in _SCALARS
 
@@ -73,6 +73,6 @@ def is_nothing(cell: Any) -> bool:
     return (kind in _SCALARS or kind is complex) and not bool(cell == cell)
 
 
-def holds_several(cell: Any) -> bool:
+def holds_several(cell: object) -> bool:
     """Return whether a cell is an array, a matrix or a table: comparing one runs its library's code, which may warn."""
     return type(cell) not in _SCALARS and any(hasattr(type(cell), name) for name in ("__array__", "tocsr"))

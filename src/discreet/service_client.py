@@ -16,11 +16,12 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from discreet.accounting.certificate import Certificate
 from discreet.errors import AccountingError, BudgetExceeded, DiscreetError, Unsupported
+from discreet.json_schemas import Json
 from discreet.models.base import DPLinearModel
-from discreet.models.forecast.sample_rows import sample_rows
-from discreet.models.model_folder import FILES
+from discreet.models.forecast.synthetic import sample_rows
+from discreet.models.persist import FILES
 from discreet.models.registry import MODELS
-from discreet.models.scoring.result import PrivateScore, ScorePart
+from discreet.models.scores import PrivateScore, ScorePart
 from discreet.models.table_model import TableModel
 from discreet.schema.schema import Schema
 
@@ -71,7 +72,7 @@ def remote(url: str, *, token: str | None = None) -> "RemoteService":
 class _NoRedirect(HTTPRedirectHandler):
     """A redirection would take the token to another address."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -100,9 +101,9 @@ class RemoteService:
         """Return a data set by its name."""
         return RemoteDataset(self, self.ask(f"/api/datasets/{in_url(name, safe='')}"))
 
-    def jobs(self) -> list[dict[str, Any]]:
+    def jobs(self) -> list[Json]:
         """Return your jobs, the newest first."""
-        found: list[dict[str, Any]] = self.ask("/api/jobs")["jobs"]
+        found: list[Json] = self.ask("/api/jobs")["jobs"]
         return found
 
     def result(self, job: str, *, seconds: float = math.inf, poll: float = 1.0) -> TableModel:
@@ -115,7 +116,7 @@ class RemoteService:
         self._verify(model.certificate_, found)
         return model
 
-    def _finished(self, job: str, seconds: float, poll: float) -> dict[str, Any]:
+    def _finished(self, job: str, seconds: float, poll: float) -> Json:
         end = time.monotonic() + seconds
         while (found := self.ask(f"/api/jobs/{in_url(job, safe='')}"))["state"] in ("waiting", "queued", "running"):
             if time.monotonic() > end:
@@ -139,11 +140,11 @@ class RemoteService:
 
     def save(self, job: str, folder: str | Path) -> Path:
         """Write a finished job's folder, as `discreet fit` writes it, with its report."""
-        from discreet.models.model_folder import REPORT, new_folder, write
+        from discreet.models.persist import REPORT, new_folder, write_folder
 
         model, page = self.result(job), self._sent("GET", f"/api/jobs/{in_url(job, safe='')}/report").decode()
         with new_folder(Path(folder)) as made:
-            write(model, made, {REPORT: page})
+            write_folder(model, made, {REPORT: page})
         return Path(folder)
 
     @staticmethod
@@ -154,16 +155,16 @@ class RemoteService:
         if charged.get("dataset") != job["dataset"]:
             raise AccountingError("the certificate is of another data set: do not rely on the result")
 
-    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def ask(self, path: str, body: Mapping[str, object] | None = None) -> Json:
         """Return an answer of the API; ``body`` is sent as JSON."""
         content = self._sent("GET" if body is None else "POST", path, body)
         try:
-            found: dict[str, Any] = json.loads(content)
+            found: Json = json.loads(content)
         except ValueError:
             raise ServiceRefused(502, "this is not a service of discreet's: is the address right?") from None
         return found
 
-    def _sent(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> bytes:
+    def _sent(self, method: str, path: str, body: Mapping[str, object] | None = None) -> bytes:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
         try:
@@ -194,20 +195,20 @@ class RemoteDataset:
         found: int | None = self._facts["rows"]
         return found
 
-    def budget(self) -> dict[str, Any]:
+    def budget(self) -> Json:
         """Return what is left of the data set's cap, and of your allocation."""
-        found: dict[str, Any] = self._service.ask(self._path)["budget"]
+        found: Json = self._service.ask(self._path)["budget"]
         return found
 
-    def sample(self, n: int = 1000, *, seed: int = 0) -> dict[str, Any]:
+    def sample(self, n: int = 1000, *, seed: int = 0) -> Json:
         """Return made-up rows of the schema, for developing code: nothing of the table is in them."""
         return sample_rows(self.schema, n, seed=seed)
 
-    def quote(self, estimator: DPLinearModel) -> dict[str, Any]:
+    def quote(self, estimator: DPLinearModel) -> Json:
         """Return what a fit would release and cost. Free."""
         return self._service.ask(f"{self._path}/quote", {"settings": settings_of(estimator, self._facts)})
 
-    def forecast(self, estimator: DPLinearModel) -> dict[str, Any]:
+    def forecast(self, estimator: DPLinearModel) -> Json:
         """Return what privacy will probably cost in accuracy. Free."""
         return self._service.ask(f"{self._path}/forecast", {"settings": settings_of(estimator, self._facts)})
 
@@ -245,13 +246,13 @@ class RemoteDataset:
         return self._service.score(self._service.ask(f"{self._path}/jobs", body)["id"])
 
 
-def _numbers(stored: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(stored: Mapping[str, object]) -> Json:
     """Return fields of a score, whose numbers are null where they are not known."""
     kept = ("n", "population_low", "population_high") if "name" in stored else ("n",)
     return {key: math.nan if value is None and key not in kept else value for key, value in stored.items()}
 
 
-def settings_of(estimator: DPLinearModel, facts: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(estimator: DPLinearModel, facts: Mapping[str, object]) -> Json:
     """Return an estimator's plain settings; what would be code, or is the service's to say, is refused."""
     name = next((one for one in MODELS.names() if MODELS[one] is type(estimator)), None)
     if name is None:

@@ -5,7 +5,6 @@ L bounds a record's gradient, beta its curvature.
 """
 
 import math
-from dataclasses import dataclass
 
 from scipy.special import log_ndtr
 
@@ -36,71 +35,6 @@ def redberg_delta(epsilon: float, noise_multiplier: float, curvature: float) -> 
     if left >= 0.5 * mu * mu:
         return min(1.0, 2 * gaussian.delta_of(left, mu))
     return -math.expm1(math.log(2) + left + float(log_ndtr(-mu)))
-
-
-@dataclass(frozen=True)
-class Chaudhuri:
-    """What is left of epsilon for the noise, and the regularization to add (of the mean)."""
-
-    epsilon: float
-    added: float
-
-
-def chaudhuri(epsilon: float, smoothness: float, n: int, regularization: float) -> Chaudhuri:
-    """Pure epsilon of Chaudhuri, Monteleoni and Sarwate (2011), rows of norm at most 1, replace_one.
-
-    ``regularization`` is that of the mean. The determinant is bounded by 2 log(1 + c/(n Lambda)).
-    """
-    left = epsilon - 2 * math.log1p(smoothness / (n * regularization))
-    if left > 0:
-        return Chaudhuri(left, 0.0)
-    return Chaudhuri(0.5 * epsilon, smoothness / (n * math.expm1(0.25 * epsilon)) - regularization)
-
-
-@dataclass(frozen=True)
-class Iyengar:
-    """Regularization of the sum and the two noises of the mean, of approximate minima perturbation."""
-
-    regularization: float
-    inner_scale: float
-    outer_scale: float
-
-
-def iyengar(
-    epsilon: float,
-    delta: float,
-    n: int,
-    *,
-    lipschitz: float = 1.0,
-    smoothness: float = 1.0,
-    noise_share: float | None = None,
-) -> Iyengar:
-    """The hyper-parameter-free setting of Iyengar et al. (2019), gradient tolerance 1/n^2.
-
-    ``noise_share`` is the part of the inner epsilon that goes to the noise; by default their fitted curve.
-    """
-    outer, outer_delta = 0.01 * epsilon, 0.01 * delta
-    inner, inner_delta = epsilon - outer, delta - outer_delta
-    fitted = max(min(0.88671 + 0.0186607 / epsilon**0.372906, 0.99), 1 - 1 / epsilon + 0.001)
-    noise = (fitted if noise_share is None else noise_share) * inner
-    regularization = 2 * smoothness / (inner - noise)
-    inner_scale = 2 * lipschitz / n * (1 + math.sqrt(2 * math.log(1 / inner_delta))) / noise
-    outer_scale = 1 / (n * regularization) * (1 + math.sqrt(2 * math.log(1 / outer_delta))) / outer
-    return Iyengar(regularization, inner_scale, outer_scale)
-
-
-def basic(epsilon: float, count: int, delta: float = 0.0) -> tuple[float, float]:
-    """Basic composition: (count epsilon, count delta)."""
-    return count * epsilon, min(1.0, count * delta)
-
-
-def advanced(epsilon: float, count: int, slack: float, delta: float = 0.0) -> tuple[float, float]:
-    """Advanced composition (Dwork, Rothblum and Vadhan 2010), with an additional delta of ``slack``.
-
-    epsilon sqrt(2 T ln(1/slack)) + T epsilon (e^epsilon - 1), and T delta + slack.
-    """
-    total = epsilon * math.sqrt(2 * count * math.log(1 / slack)) + count * epsilon * math.expm1(epsilon)
-    return total, min(1.0, count * delta + slack)
 
 
 def loose_epsilon_of_zcdp(rho: float, delta: float) -> float:

@@ -1,15 +1,25 @@
-"""Certificates: complete, strict, and checkable from their JSON alone."""
+"""Certificates: complete, strict, and checkable from their JSON alone.
+
+A certificate is read with the types that it was written with: every other form of every field is refused.
+"""
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import cache
 
+import numpy as np
 import pytest
 
-from discreet.accounting.certificate import Certificate
+from discreet import Bounds, DiscreetError, DPLogisticRegression, DPRidge, TableModel
+from discreet.accounting.certificate import FACTS, FIELDS, Certificate
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate, PoissonSampled
 from discreet.accounting.pricing import epsilon_of
 from discreet.errors import AccountingError
+from discreet.models import DPRandomizedSearch
+from discreet.schema import Category, Number, Schema, Target
+from discreet.solvers import AdaptiveDescent
+from tests.covering import covering
 
 STEPS = (Gaussian(40.0, 100),)
 
@@ -178,28 +188,10 @@ def test_a_weak_guarantee_is_called_weak_wherever_it_is_shown(case, reason):
         assert text.startswith(f"Privacy certificate: {made.headline}\n")
 
 
-def test_a_usual_guarantee_is_not_called_weak():
-    at_most = (certificate(), certificate(delta=9e-4), certificate(assumed_public={}, delta=0.5))
-    assert {(made.weaknesses, made.headline) for made in at_most} == {((), "PRIVATE")}
-
-
-def test_no_guarantee_is_not_called_weak_but_none():
-    made = certificate(events=(NonPrivate(),))
-    assert made.weaknesses == ()
-    assert made.headline == made.stamp == "NOT PRIVATE (epsilon is infinite; something was released without noise)"
-
-
-def test_weakness_does_not_change_what_is_stored():
-    stored = json.loads(certificate(delta=0.5).to_json())
-    assert stored["stamp"] == "PRIVATE"
-    assert not {"headline", "weaknesses", "not_covered"} & set(stored)
-
-
 LEDGER = {"ledger": "a", "dataset": "b", "entry": 1, "head": "c"}
 
 
-@pytest.mark.parametrize("ledger", [None, LEDGER])
-@pytest.mark.parametrize("case", CASES)
+@covering(("case", CASES), ("ledger", [None, LEDGER]))
 def test_what_is_not_covered_stands_on_every_certificate(case, ledger):
     made = certificate(**case, ledger=ledger)
     fits = "not charged to this ledger" if ledger else "Earlier and other fits of the same rows"
@@ -225,3 +217,107 @@ def test_a_value_cannot_forge_a_line(sign):
     made = certificate(model=forged, notes=(forged,), assumed_public={"schema": forged}, solver={"name": forged})
     for text in (made.text(), made.summary()):
         assert sum(line.startswith("  Guarantee") for line in text.splitlines()) == 1
+
+
+X, Y = np.linspace(-1, 1, 120).reshape(60, 2), np.arange(60) % 2
+FREE = ("solver", "assumed_public.schema", "assumed_public.given", "assumed_public.encoded")
+"""Shown as they are; nothing is computed of what is inside."""
+WRONG = (None, True, "x", "", -5, 1.5, 10**400, [], [1], ["x"], [[]], {}, {"a": 1}, {"a": None}, "inf", "-inf")
+
+
+def labels(**words):
+    return DPLogisticRegression(1.0, 1e-6, bounds=Bounds([(-1, 1), (-1, 1)], classes=(0, 1)), ledger=False, **words)
+
+
+def selected():
+    search = DPRandomizedSearch(labels(), {"alpha": [0.1]}, epsilon=3.0, ledger=False)
+    return search.fit(X, Y).certificate_
+
+
+def table():
+    import pandas as pd
+
+    schema = Schema(
+        {"age": Number("private", within=(0, 200)), "place": Category(("a", "b"))}, Target("ill", classes=(0, 1))
+    )
+    frame = pd.DataFrame({"age": X[:, 0] * 50 + 50, "place": ["a", "b"] * 30, "ill": Y})
+    return TableModel(schema, DPLogisticRegression(1.0, 1e-6, ledger=False), checks=True).fit(frame).certificate_
+
+
+WRITTEN = {
+    "labels": lambda: labels(start=(np.zeros(2), 0.0), solver="gd").fit(X, Y).certificate_,
+    "numbers": lambda: DPRidge(1.0, 1e-6, bounds=1.0, target=(0, 1), ledger=False).fit(X, Y).certificate_,
+    "sampled": lambda: labels(solver="sgd").fit(X, Y).certificate_,
+    "adaptive": lambda: labels(solver=AdaptiveDescent()).fit(X, Y).certificate_,
+    "perturbed": lambda: labels(solver="objective", alpha=0.1).fit(X, Y).certificate_,
+    "selected": lambda: (
+        DPRandomizedSearch(labels(), {"alpha": [0.1]}, epsilon=3.0, ledger=False).fit(X, Y).certificate_
+    ),
+    "table": table,
+}
+
+
+@cache
+def text_of(case):
+    return WRITTEN[case]().to_json()
+
+
+def places(value, at=()):
+    """Every place in nested lists and objects."""
+    if at:
+        yield at
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield from places(item, (*at, key))
+
+
+def changed(stored, at, value):
+    stored = json.loads(json.dumps(stored))
+    within = stored
+    for key in at[:-1]:
+        within = within[key]
+    within[at[-1]] = value
+    return json.dumps(stored)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("case", WRITTEN)
+def test_it_is_read_as_it_was_written(case):
+    assert Certificate.from_json(text_of(case)).to_json() == text_of(case)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("case", WRITTEN)
+def test_fields_with_a_type_are_refused_with_another(case):
+    """Where a value's type is declared, no other type of value passes."""
+    stored = json.loads(text_of(case))
+    for at in places(stored):
+        name = ".".join(map(str, at))
+        if name.startswith(FREE) or (at[0] == "assumed_public" and at[1:] and at[1] not in FACTS):
+            continue
+        within = stored
+        for key in at:
+            within = within[key]
+        for value in WRONG:
+            if _kind(value) == _kind(within) or (value is None and at[-1] in ("created", "ledger", "row_norm")):
+                continue
+            if value in ("inf", True) or at[1:2] in (("classes",), ("features",)) or at[0] in ("events", "trace"):
+                continue  # may be meant, or is tried above
+            with pytest.raises(DiscreetError):
+                Certificate.from_json(changed(stored, at, value))
+
+
+def _kind(value):
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("value", [-5, "x", 1.5, True, None, [], "60"])
+def test_a_number_of_records_is_a_whole_number(value):
+    stored = json.loads(text_of("labels"))
+    with pytest.raises(AccountingError, match="assumed_public"):
+        Certificate.from_json(changed(stored, ("assumed_public", "n"), value))
+
+
+def test_every_field_has_a_type():
+    assert set(FIELDS) == {item.name for item in fields(Certificate)} | {"stamp"}

@@ -17,6 +17,7 @@ from discreet.curator.observer import observe
 from discreet.errors import PlanViolation
 from discreet.losses import Squared
 from discreet.solvers import AdaptiveClip, CoordinateDescent, GreedyCoordinateDescent
+from tests.covering import covering
 
 
 def hockey_stick(r, distance, factor):
@@ -67,8 +68,7 @@ def test_the_renyi_price_of_a_scalar_covers_discrete_noise(r, distance):
     assert (exact > rdp.moments_of_laplace(distance / scale, orders) * (1 + 1e-12)).any()
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
-@pytest.mark.parametrize("noise_multiplier", [0.3, 1.0, 7.3, 1e3, 1e6])
+@covering(("noise_multiplier", [0.3, 1.0, 7.3, 1e3, 1e6]), ("relation", ["zero_out", "replace_one", "add_remove"]))
 def test_the_lattice_leaves_a_scalar_the_room_that_its_price_needs(relation, noise_multiplier):
     """2^m / (D + 1) is at least what is booked, for every scalar Laplace answer; without the room it is not."""
     factor = Budget(1.0, neighbors=relation).neighbors.sum_factor
@@ -91,8 +91,7 @@ SCALARS = {
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
-@pytest.mark.parametrize("name", SCALARS)
+@covering(("name", SCALARS), ("relation", ["zero_out", "replace_one", "add_remove"]))
 def test_every_scalar_of_a_pure_fit_is_booked_as_the_lemma_says(name, relation):
     """What the curator adds, seen through the window, against the event in the certificate."""
     rows = np.random.default_rng(0).uniform(-1, 1, (40, 2))

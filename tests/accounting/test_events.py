@@ -18,7 +18,6 @@ from discreet.accounting.events import (
     event_from_dict,
     merged,
     reciprocal_up,
-    to_dict,
 )
 from discreet.accounting.plan import Plan, Release
 from discreet.errors import AccountingError, PlanViolation
@@ -38,7 +37,7 @@ events = st.one_of(
 
 @given(events)
 def test_round_trip(event):
-    assert event_from_dict(json.loads(json.dumps(to_dict(event)))) == event
+    assert event_from_dict(json.loads(json.dumps(event.to_dict()))) == event
 
 
 @pytest.mark.parametrize(
@@ -55,8 +54,8 @@ def test_round_trip(event):
         {"kind": "gaussian", "noise_multiplier": 1.0, "count": 0},
         {"kind": "gaussian", "noise_multiplier": 1.0, "count": 1.5},
         {"kind": "gaussian", "noise_multiplier": 1.0, "count": True},
-        {"kind": "poisson_sampled", "numerator": 65537, "event": to_dict(Gaussian(1.0))},
-        {"kind": "poisson_sampled", "numerator": 5, "event": to_dict(ZCDP(1.0))},
+        {"kind": "poisson_sampled", "numerator": 65537, "event": Gaussian(1.0).to_dict()},
+        {"kind": "poisson_sampled", "numerator": 5, "event": ZCDP(1.0).to_dict()},
     ],
 )
 def test_malformed_events_are_refused(stored):

@@ -76,34 +76,9 @@ def test_composition_adds_squares():
     assert gaussian.mu_of_noise([(1, 1.0)]) >= 1.0
 
 
-def test_tree_aggregation():
-    mu = math.sqrt(math.ceil(math.log2(1000)) + 1) / 5
-    assert gaussian.epsilon_of(mu, 1e-6) == pytest.approx(3.0804, abs=1e-4)
-
-
-def test_lecture_composition():
-    assert gaussian.epsilon_of(math.sqrt(0.01), 1e-6) == pytest.approx(0.39686, abs=1e-5)
-
-
-def test_sources_true_epsilon():
-    """What the published noise formulas really cost at a nominal (1, 1e-6)."""
-    slide = 1 / math.sqrt(8 * math.log(1e6))
-    assert gaussian.epsilon_of(slide, 1e-6) == pytest.approx(0.37618703, rel=1e-6)
-    icml = 2 / math.sqrt(12 * math.log(1e6))
-    assert gaussian.epsilon_of(icml, 1e-6) == pytest.approx(0.63587797, rel=1e-6)
-    assert 1 / (gaussian.mu_of(1, 1e-6) ** 2 * math.log(1e6)) == pytest.approx(1.291875, rel=1e-6)
-
-
-def test_electricity_noise():
-    n, clip, updates = 45312, 1 / math.sqrt(8), 400
-    noise = 2 * clip * math.sqrt(updates) / gaussian.mu_of(1, 1 / n**2)
-    assert noise == pytest.approx(79.39239048, rel=1e-8)
-    assert noise / n == pytest.approx(1.7521272616e-3, rel=1e-8)
-
-
 def test_full_batch_prices_do_not_import_dp_accounting():
     code = (
-        "import sys; from discreet.accounting.calibration import calibrate; from discreet.accounting.plan import *;"
+        "import sys; from discreet.accounting.noise_for import calibrate; from discreet.accounting.plan import *;"
         "from discreet.budget import Budget; calibrate(Plan([Release('g', 100)]), Budget(1, 1e-6));"
         "assert not any(name.split('.')[0] == 'dp_accounting' for name in sys.modules)"
     )

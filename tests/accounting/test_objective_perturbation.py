@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from discreet.accounting import gaussian, objective_perturbation, pld, rdp
-from discreet.accounting.calibration import calibrate
+from discreet.accounting import gaussian, pld
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PerturbedMinimum, PureDP, TotalVariation
-from discreet.accounting.objective_perturbation import covers, loss_bound
+from discreet.accounting.events import Gaussian, Laplace, PerturbedMinimum, PureDP, TotalVariation
+from discreet.accounting.noise_for import calibrate
+from discreet.accounting.objective_perturbation import covers
 from discreet.accounting.plan import Perturbation, Plan, Release
 from discreet.accounting.pricing import epsilon_of, price
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from tests.accounting import published
+from tests.covering import covering
 
 ADD, REPLACE, ZERO = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE, Neighbors.ZERO_OUT
 
 
 def bound(sigma, lam, slopes="logistic", neighbors=ADD, beta=0.25, **kwargs):
-    return objective_perturbation.loss_bound(PerturbedMinimum(sigma, beta / lam, slopes, **kwargs), neighbors)
+    return PerturbedMinimum(sigma, beta / lam, slopes, **kwargs).loss_bound(neighbors)
 
 
 def plan_of(*, curvature=0.1, slopes="logistic", outside=True, **kwargs):
@@ -73,29 +74,6 @@ def test_sigma_needed(epsilon, lam, redberg, simple, tight):
         assert published.redberg_delta(epsilon, 1e6, 0.25 / lam) == 1.0
 
 
-def test_approximate_minima():
-    """The oracle's values are upper sums of 8001 nodes: a little above."""
-    found = [bound(3.9, 2.0).delta_with_gaussian(1.0, mu) for mu in (0.0, 0.00667, 0.05, 0.1)]
-    stated = [4.671e-6, 4.700e-6, 6.490e-6, 1.541e-5]
-    assert all(0.99 * b <= a <= b for a, b in zip(found, stated, strict=True))
-    assert found[0] == pytest.approx(gaussian.delta_of(1.0, 1 / 3.9), rel=1e-9)
-
-
-def test_published_settings():
-    left = published.chaudhuri(1.0, 0.25, 1000, 0.01)
-    assert (left.epsilon, left.added) == (pytest.approx(0.95061477), 0.0)
-    assert 1 - math.log1p(0.25 / 10) == pytest.approx(0.97530739)
-    assert published.chaudhuri(1.0, 0.25, 1000, 1e-4).added == pytest.approx(0.00078020, abs=1e-8)
-    assert published.chaudhuri(1.0, 0.25, 1000, 1e-5).added == pytest.approx(0.00087020, abs=1e-8)
-    assert published.kifer_scale(1.0, 1e-5) == pytest.approx(10.082092)
-    assert published.kifer_scale(0.1, 1e-5) == pytest.approx(99.019484)
-    n = 36176
-    setting = published.iyengar(1.0, 1 / n**2, n, noise_share=0.9)
-    assert setting.regularization == pytest.approx(20.2020, rel=1e-5)
-    assert setting.inner_scale == pytest.approx(4.641918e-4, rel=1e-6)
-    assert setting.outer_scale == pytest.approx(1.115866e-3, rel=1e-6)
-
-
 def test_pure_epsilon_is_the_improved_one():
     """n = 1000, Lambda = 0.01, c = 1/4: the noise gets 0.97530739 of 1, where Chaudhuri left it 0.95061477."""
     plan = plan_of(curvature=0.25 / 10, outside=False)
@@ -114,8 +92,7 @@ def test_pure_epsilon_is_the_improved_one():
 # --- never above the older bounds ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 4.0])
-@pytest.mark.parametrize("factor", [1.0, 2.0, 8.0])
+@covering(("factor", [1.0, 2.0, 8.0]), ("epsilon", [0.1, 0.5, 1.0, 4.0]))
 def test_never_above_the_older_bounds(epsilon, factor):
     """At Kifer's lambda = 2 beta/epsilon and above: 0.33 to 0.43 of his noise; for all slopes below Redberg's delta."""
     delta, lam = 1e-6, factor * 0.5 / epsilon
@@ -127,47 +104,10 @@ def test_never_above_the_older_bounds(epsilon, factor):
             assert bound(z, lam, slopes).delta_of(epsilon) <= older * (1 + 1e-9)
 
 
-def test_the_more_is_known_the_less_it_costs():
-    for lam, sigma in ((0.1, 2.0), (1.0, 3.0), (10.0, 30.0)):
-        deltas = [bound(sigma, lam, slopes).delta_of(1.0) for slopes in ("logistic", "one_signed", "two_signed")]
-        assert deltas == sorted(deltas)
-        replaced = [bound(sigma, lam, slopes, REPLACE).delta_of(1.0) for slopes in ("one_signed", "two_signed")]
-        assert replaced == sorted(replaced)
-        assert bound(sigma, lam, "logistic", REPLACE).delta_of(1.0) == replaced[0]
-    two = bound(3.0, 1.0, "softmax", outputs=2)
-    assert two.delta_of(1.0) == pytest.approx(bound(3.0, 1.0, "one_signed").delta_of(1.0), rel=1e-9)
-
-
 # --- the numbers themselves ----------------------------------------------------------------------
 
 
-def brute_force(sigma, lam, reach, function, nodes=40001):
-    """E function(W*(Z)) for the logistic bound: a fine grid of s, the middle of each cell of Z."""
-    kappa, mu = 1 / lam, 1 / sigma
-    s = np.linspace(0, 1, 4001)
-    edges = np.linspace(-9, 9, nodes)
-    z = 0.5 * (edges[1:] + edges[:-1])
-    # W* is convex with slope mu s*: the envelope of lines, one block at a time
-    fixed = np.log1p(kappa * s * (reach - s)) + 0.5 * (s * mu) ** 2
-    loss = np.concatenate([(fixed + np.outer(block, s * mu)).max(axis=1) for block in np.array_split(z, 400)])
-    return float(np.diff(ndtr(edges)) @ function(loss))
-
-
-@pytest.mark.parametrize(("sigma", "lam", "reach"), [(3.0, 0.5, 1.0), (1.0, 0.05, 1.0), (3.0, 1.0, 1.4)])
-def test_close_to_brute_force(sigma, lam, reach):
-    event = PerturbedMinimum(sigma, reach**2 / 4 / lam, "logistic", reach)
-    found = objective_perturbation.loss_bound(event, ADD)
-    for epsilon in (0.5, 1.5):
-        sharp = brute_force(
-            sigma, lam, reach, lambda w, e=epsilon: np.maximum(0, -np.expm1(np.minimum(e - w, 0))), 4001
-        )
-        assert sharp * (1 - 2e-4) <= found.delta_of(epsilon) <= 1.005 * sharp + 1e-15
-    moment = math.log(brute_force(sigma, lam, reach, lambda w: np.exp(3 * w), 4001))
-    assert moment * (1 - 1e-4) <= float(found.log_moments(np.array([3.0]))[0]) <= moment * 1.002 + 1e-3
-
-
-@pytest.mark.parametrize("slopes", ["logistic", "one_signed", "two_signed"])
-@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
+@covering(("neighbors", [ADD, REPLACE]), ("slopes", ["logistic", "one_signed", "two_signed"]))
 def test_integrals_agree_with_samples_of_the_bound(slopes, neighbors):
     """Quantiles of U, one for each of a million equal parts: delta, with and without a Gaussian, and moments."""
     found = bound(1.5, 0.7, slopes, neighbors)
@@ -182,29 +122,16 @@ def test_integrals_agree_with_samples_of_the_bound(slopes, neighbors):
     assert float(found.log_moments(np.array([2.0]))[0]) == pytest.approx(math.log(np.exp(2 * losses).mean()), rel=2e-3)
 
 
-def test_a_vanishing_second_release_costs_nothing():
-    for slopes in ("logistic", "two_signed"):
-        alone = bound(3.0, 0.5, slopes).delta_of(1.0)
-        assert alone <= bound(3.0, 0.5, slopes).delta_with_gaussian(1.0, 1e-6) <= alone * 1.002
-
-
-def test_without_curvature_it_is_the_gaussian_beside_a_gaussian():
-    event = PerturbedMinimum(3.0, 1e-12, "one_signed")
-    found = objective_perturbation.loss_bound(event, ADD).delta_with_gaussian(1.0, 0.2)
-    exact = gaussian.delta_of(1.0, math.hypot(1 / 3, 0.2))
-    assert exact <= found <= 1.02 * exact  # max(0, G) for G, and the tangents
-
-
 def test_gaussian_where_it_truly_is_and_nowhere_else():
     curvature, z = 0.125 / 9 * (1 - 1e-12), 3.0
-    assert objective_perturbation.simplified(PerturbedMinimum(z, curvature, "logistic"), ADD) == Gaussian(z)
+    assert PerturbedMinimum(z, curvature, "logistic").simplified(ADD) == Gaussian(z)
     for event, neighbors in (
         (PerturbedMinimum(z, curvature * 1.001, "logistic"), ADD),
         (PerturbedMinimum(z, curvature, "logistic"), REPLACE),
         (PerturbedMinimum(z, curvature, "logistic", 1.01), ADD),
         (PerturbedMinimum(z, curvature, "one_signed"), ADD),
     ):
-        assert objective_perturbation.simplified(event, neighbors) == event
+        assert event.simplified(neighbors) == event
     events = [PerturbedMinimum(z, curvature, "logistic"), Gaussian(4.0)]
     assert epsilon_of(events, 1e-6, ADD) == epsilon_of([Gaussian(z), Gaussian(4.0)], 1e-6, ADD)
 
@@ -220,17 +147,6 @@ def test_distributions_agree_with_the_integral():
         assert direct.accountants["rdp"] >= direct.epsilon >= direct.accountants["refuted below"]
         assert direct.epsilon <= pld.epsilon_of(events, 1e-6, ADD) * (1 + 1e-3)
         assert pld.epsilon_of(events, 1e-6, ADD, 1e-4) <= direct.epsilon * 1.003 + 2e-4
-
-
-def test_compositions_of_several_kinds():
-    one = PerturbedMinimum(6.0, 0.1, "logistic")
-    several = epsilon_of([one, one, one], 1e-6, ADD)
-    assert gaussian.epsilon_of(math.sqrt(3) / 6, 1e-6) < several.epsilon == several.accountants["pld"]
-    assert several.epsilon < several.accountants["rdp"]
-    mixed = epsilon_of([one, BoundedRange(0.1, 2), Laplace(50.0, dimension=1)], 1e-6, ADD)
-    assert epsilon_of([one], 1e-6, ADD).epsilon < mixed.epsilon <= mixed.accountants["rdp"]
-    tiny = epsilon_of([one, one], 1e-20, ADD)  # too small for distributions
-    assert "pld" not in tiny.accountants
 
 
 # --- total variation -----------------------------------------------------------------------------
@@ -261,20 +177,10 @@ def test_total_variation_is_refused_where_it_breaks_the_claim():
         calibrate(plan, Budget(1.0, 1e-6))
 
 
-@pytest.mark.parametrize("mechanism", ["additive", "exponential"])
-def test_calibration_with_total_variation(mechanism):
-    exact, assumed = (Plan([Release("sample", 1, mechanism=mechanism)], total_variation=t) for t in (0.0, 1e-8))
-    budget = Budget(1.0, 1e-6)
-    z = calibrate(assumed, budget)
-    assert z > calibrate(exact, budget)
-    assert 0.999 <= price(assumed, z, 1e-6) <= 1.0
-
-
 # --- calibration ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("neighbors", list(Neighbors))
-@pytest.mark.parametrize("slopes", ["logistic", "one_signed", "two_signed"])
+@covering(("slopes", ["logistic", "one_signed", "two_signed"]), ("neighbors", list(Neighbors)))
 def test_calibration_meets_the_budget_and_is_quick(slopes, neighbors):
     for epsilon, distance in ((0.3, 0.0), (1.0, 1e-9), (8.0, 0.0)):
         plan = plan_of(slopes=slopes, total_variation=distance)
@@ -284,23 +190,12 @@ def test_calibration_meets_the_budget_and_is_quick(slopes, neighbors):
         assert epsilon * (1 - 1e-3) <= price(plan, z, 1e-6, neighbors) <= epsilon
 
 
-def test_calibration_of_several_minima():
-    plan = Plan(plan_of(outside=False).releases * 3)
-    z = calibrate(plan, Budget(1.0, 1e-6, ZERO))
-    assert 0.998 <= price(plan, z, 1e-6, ZERO) <= 1.0
-
-
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_an_epsilon_that_no_noise_meets_is_refused(delta):
     plan = plan_of(curvature=2.0, outside=False)
     with pytest.raises(Unsupported, match="larger regularization"):
         calibrate(plan, Budget(math.log(3.0), delta))
     assert calibrate(plan, Budget(1.01 * math.log(3.0), delta)) > 0
-
-
-def test_gaussian_noise_inside_has_no_pure_price():
-    with pytest.raises(Unsupported, match="delta above 0"):
-        epsilon_of([PerturbedMinimum(1.0, 0.1)], 0.0)
 
 
 # --- properties ----------------------------------------------------------------------------------
@@ -328,38 +223,6 @@ def test_monotone(z, c, kind, neighbors, delta):
     assert cost(z, c, 2 * delta) <= here * (1 + 1e-12)
 
 
-@settings(max_examples=25, deadline=None)
-@given(multipliers, curvatures, slopes, relations)
-def test_survival_is_a_survival_function(z, c, kind, neighbors):
-    found = objective_perturbation.loss_bound(PerturbedMinimum(z, c, *kind), neighbors)
-    assert (np.diff(found.knots) > 0).all()
-    assert (np.diff(found.scores) >= 0).all()
-    assert all(tail.shift <= found.knots[-1] * (1 + 1e-12) for tail in found.tails)
-    values = found.survival(np.linspace(0, found.knots[-1] + 10 / z, 2001))
-    assert ((values >= 0) & (values <= 1)).all()
-    assert (values >= ndtr(0.5 / z - np.linspace(0, found.knots[-1] + 10 / z, 2001) * z) * (1 - 1e-9)).all()
-    moments = found.log_moments(rdp.orders() - 1)
-    assert (moments >= 0.5 * (rdp.orders() - 1) * rdp.orders() / z**2 * (1 - 1e-9) - 1e-9).all()
-
-
-@settings(max_examples=20, deadline=None)
-@given(multipliers, curvatures, slopes, relations)
-def test_certificates_round_trip(z, c, kind, neighbors):
-    events = (PerturbedMinimum(z, c, *kind), Gaussian(16 * z), TotalVariation(1e-15))
-    found = epsilon_of(events, 1e-2, neighbors) if z > 1 else None
-    epsilon = found.epsilon if found else math.inf
-    certificate = Certificate(
-        epsilon=epsilon,
-        delta=1e-2,
-        neighbors=neighbors,
-        events=events if found else events[:2],
-        accountants=found.accountants if found else {},
-    )
-    again = Certificate.from_json(certificate.to_json())
-    assert again == certificate
-    assert again.verify().claimed == epsilon
-
-
 def test_the_certificate_says_what_is_assumed():
     events = (PerturbedMinimum(4.0, 0.1, "one_signed"), TotalVariation(1e-9))
     found = epsilon_of(events, 1e-6)
@@ -368,14 +231,6 @@ def test_the_certificate_says_what_is_assumed():
     assert "ASSUMED: whatever the data, the draw's law is within 1e-09" in text
     assert "reach" not in text
     assert text.index("Released") < text.index("ASSUMED") < text.index("Accountants")
-
-
-def test_quantiles_sanity():
-    """The survival at a knot is that of its score: the inverse normal gives the score back."""
-    found = bound(3.0, 0.5)
-    middle = len(found.knots) // 2
-    value = float(found.survival(found.knots[middle : middle + 1])[0])
-    assert -float(ndtri(value)) == pytest.approx(float(found.scores[middle]), abs=1e-9)
 
 
 def test_what_a_plan_covers_costs_no_more():
@@ -392,7 +247,7 @@ def test_what_a_plan_covers_costs_no_more():
         if not covers(planned, needed):
             continue
         compared += 1
-        bounds = [loss_bound(PerturbedMinimum(3.0, **vars(known)), Neighbors.ZERO_OUT) for known in (planned, needed)]
+        bounds = [PerturbedMinimum(3.0, **vars(known)).loss_bound(Neighbors.ZERO_OUT) for known in (planned, needed)]
         for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
             more, less = (bound.delta_of(epsilon) for bound in bounds)
             assert less <= more * (1 + 1e-3) + 1e-15

@@ -9,23 +9,24 @@ import pytest
 
 from discreet import Bounds, Budget, Ledger
 from discreet.accounting import Plan, Release
-from discreet.accounting.calibration import calibrate
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate
+from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import AdaptivePlan
 from discreet.accounting.priced_plan import PricedPlan, price_plan, require_priced
 from discreet.accounting.pricing import Price, epsilon_of
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic
+from tests.covering import covering
 
 PLAN = Plan([Release("noisy_gradient", 10)])
 BUDGET = Budget(1.0, 1e-6)
 
 
-@pytest.mark.parametrize(
-    "plan", [PLAN, Plan([Release("noisy_gradient", 8, 0.1)]), Plan([]), AdaptivePlan(PLAN.releases)]
+@covering(
+    ("budget", [BUDGET, Budget(np.inf, 1e-6, "add_remove")]),
+    ("plan", [PLAN, Plan([Release("noisy_gradient", 8, 0.1)]), Plan([]), AdaptivePlan(PLAN.releases)]),
 )
-@pytest.mark.parametrize("budget", [BUDGET, Budget(np.inf, 1e-6, "add_remove")])
 def test_it_is_what_the_accountants_say(plan, budget):
     priced = price_plan(plan, budget)
     assert priced.noise_multiplier == calibrate(plan, budget)

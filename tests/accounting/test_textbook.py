@@ -1,25 +1,36 @@
-"""Textbook theorems: known answers, their conditions, and that exact prices are below them."""
+"""Textbook theorems: known answers, their conditions, and that exact prices are below them.
+
+Prices of (epsilon_i, delta_i) claims: against closed forms, another library's composition, and explicit attacks.
+The privacy loss as an object: against simulation, integration and the exact prices.
+"""
 
 import math
 
+import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.stats import binom
 
 from discreet import Budget
 from discreet.accounting import (
     Plan,
+    PrivacyLoss,
     Release,
     advanced_composition,
     advanced_share,
     basic_composition,
     calibrate,
     classical_gaussian,
+    composed_epsilon,
     gaussian,
+    heterogeneous_composition,
     lecture_epsilon,
     population_gap,
     price,
     records_for_uniform_convergence,
 )
+from discreet.accounting.events import Gaussian, Laplace, PerturbedMinimum, PureDP
+from discreet.accounting.pricing import epsilon_of
 from discreet.errors import AccountingError, Unsupported
 
 
@@ -40,8 +51,8 @@ def test_advanced_composition_and_its_corollary():
         advanced_share(1.5, 100, 1e-6)
 
 
-def test_the_classical_gaussian_holds_below_one_and_is_refused_beyond():
-    for epsilon in (0.1, 0.5, 0.99):
+def test_the_classical_gaussian_holds_up_to_one_and_is_refused_beyond():
+    for epsilon in (0.1, 0.5, 1.0):
         z = classical_gaussian(epsilon, 1e-5)
         assert gaussian.delta_of(epsilon, 1 / z) <= 1e-5
         assert calibrate(Plan([Release("noisy_gradient", 1)]), Budget(epsilon, 1e-5)) < z
@@ -66,3 +77,112 @@ def test_uniform_convergence_holds_for_coins():
     assert candidates * failure <= beta
     assert population_gap(n, candidates, beta) <= alpha < population_gap(n - 1, candidates, beta)
     assert n == math.ceil(math.log(2 * candidates / beta) / (2 * alpha**2))
+
+
+UNEQUAL = [(0.1, 1e-7)] * 20 + [(0.3, 0.0)] * 5 + [(0.02, 1e-8)] * 50
+
+
+def test_one_claim_is_itself_and_pure_ones_add_up():
+    assert composed_epsilon([(0.7, 1e-6)], 1e-6 * (1 + 1e-9)) == pytest.approx(0.7, rel=1e-9)
+    assert composed_epsilon([(0.7, 0.0), (0.2, 0.0)], 0.0) == pytest.approx(0.9, rel=1e-12)
+    assert composed_epsilon([], 1e-6) == 0.0
+    assert composed_epsilon([(0.0, 1e-7)], 1e-6) == 0.0
+
+
+def test_without_claims_it_is_the_price_of_the_events():
+    events = [Gaussian(5.0, 10), PureDP(0.1)]
+    assert composed_epsilon([], 1e-6, events) == epsilon_of(events, 1e-6).epsilon
+
+
+@pytest.mark.parametrize("claims", [UNEQUAL, [(0.1, 1e-8)] * 100])
+def test_exact_is_below_the_closed_forms(claims):
+    slack = 1e-5
+    closed, delta = heterogeneous_composition(claims, slack)
+    assert composed_epsilon(claims, delta) <= closed < basic_composition(claims)[0]
+
+
+def test_equal_ones_are_no_worse_than_in_the_older_theorem():
+    assert heterogeneous_composition([(0.1, 0.0)] * 100, 1e-6)[0] < advanced_composition(0.1, 0.0, 100, 1e-6)[0]
+    assert heterogeneous_composition([(2.0, 0.0)] * 2, 1e-6)[0] == 4.0  # few large ones: the sum
+    assert heterogeneous_composition([(0.1, 0.5)] * 2, 0.5)[1] == pytest.approx(0.875)
+
+
+def test_another_composition_of_the_same_claims_agrees():
+    """dp_accounting has these mechanisms, deltas included, as distributions of their own."""
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as distributions
+
+    total = None
+    for epsilon, delta in UNEQUAL:
+        one = distributions.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta), 1e-4)
+        total = one if total is None else total.compose(one)
+    assert composed_epsilon(UNEQUAL, 1e-5) == pytest.approx(total.get_epsilon_for_delta(1e-5), rel=0.01)
+
+
+def test_an_attack_attains_nearly_the_price():
+    """Randomized responses, and coins that show everything: the best test's delta at a smaller epsilon is too large."""
+    count, epsilon, share, delta = 50, 0.2, 1e-8, 1e-5
+    claimed = composed_epsilon([(epsilon, share)] * count, delta)
+    k, chance = np.arange(count + 1), 1 / (1 + math.exp(-epsilon))
+    P, Q = binom.pmf(k, count, chance), binom.pmf(k, count, 1 - chance)
+
+    def exact(e):
+        return 1 - (1 - share) ** count * (1 - np.maximum(P - math.exp(e) * Q, 0).sum())
+
+    assert exact(claimed) <= delta * (1 + 1e-6)
+    assert exact(0.97 * claimed) > delta
+
+
+@pytest.mark.parametrize(
+    ("claims", "delta"), [([(0.1, 1e-6)], 1e-7), ([(0.1, 1e-6)], 0.0), ([(0.1, 1.0)], 1e-6), ([(-1.0, 0.0)], 1e-6)]
+)
+def test_what_cannot_be_is_refused(claims, delta):
+    with pytest.raises(AccountingError):
+        composed_epsilon(claims, delta)
+
+
+CASES = {
+    "gaussian": [Gaussian(2.0)],
+    "gaussians": [Gaussian(4.0, 3), Gaussian(2.5)],
+    "laplace": [Laplace(0.8, dimension=1)],
+    "perturbed": [PerturbedMinimum(3.0, 0.3, "one_signed")],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_delta_is_the_mean_excess_of_the_loss(name):
+    """delta(epsilon) = E(1 - e^(epsilon - W))_+, the integral of e^(epsilon - t) P(W > t) over t > epsilon."""
+    loss = PrivacyLoss.of(CASES[name], "zero_out")
+    for epsilon in (0.2, 0.7, 1.3):
+        end = max(loss.reach, epsilon)
+
+        def excess(t, epsilon=epsilon):
+            return math.exp(epsilon - t) * float(np.ravel(loss.survival(np.array([t])))[0])
+
+        tail = quad(excess, epsilon, end + 20.0, points=[end], limit=400)[0]
+        assert loss.delta(epsilon) == pytest.approx(tail, rel=2e-3, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "gaussians"])
+def test_the_theorem_claims_more_than_is_needed(name):
+    """Loss <= epsilon with probability 1 - delta implies DP; the converse is false."""
+    loss = PrivacyLoss.of(CASES[name])
+    exact = epsilon_of(CASES[name], 1e-5).epsilon
+    claimed = loss.quantile(1e-5)
+    assert exact < claimed
+    assert loss.delta(claimed) < 1e-5
+    assert float(loss.survival(np.array(exact))) > 2e-5  # DP at (exact, 1e-5), and the loss is above it too often
+    with pytest.raises(AccountingError):
+        loss.quantile(0.0)
+
+
+def test_other_events_are_refused():
+    with pytest.raises(Unsupported, match="use price"):
+        PrivacyLoss.of([PureDP(1.0)])
+
+
+def test_a_picture():
+    pytest.importorskip("matplotlib")
+    drawn = PrivacyLoss.of(CASES["perturbed"]).plot()
+    assert len(drawn.lines) == 2
+    assert drawn.get_xlabel() == "t"

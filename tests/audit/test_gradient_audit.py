@@ -6,8 +6,7 @@ from scipy.stats import binom, norm
 
 from discreet import audit
 from discreet.accounting import gaussian
-from discreet.accounting.pricing import remembered_prices
-from discreet.audit import gradient_audit, statistical_bounds
+from discreet.audit import guessing, statistical_bounds
 from discreet.budget import Neighbors
 from discreet.curator import session
 from discreet.curator.engines import base
@@ -27,8 +26,7 @@ def _self_tested():
     """The curator's own self-test has run: what is planted below must be found by the audit alone."""
     for relation in RELATIONS:
         audit.gradient(neighbors=relation, runs=20)
-    with remembered_prices():
-        yield
+    return
 
 
 @pytest.fixture
@@ -46,16 +44,12 @@ def stand_in(rng):
     """Releases of the announced law, drawn by numpy: many audits at once."""
 
     def releases(side, count, mechanism, single):
-        signs = np.where(side.y[-gradient_audit.CANARIES :] == 1, -1.0, 1.0) * np.isfinite(side.X[-1, -1])
-        exact = gradient_audit.CLIP * (
-            signs if len(side.X) >= gradient_audit.CANARIES else np.zeros(gradient_audit.CANARIES)
-        )
-        sampled = rng.random((count, gradient_audit.CANARIES)) < (
-            float(gradient_audit.SAMPLING) if mechanism == "sampled" else 1.0
-        )
-        scale = gradient_audit.CLIP * single.budget.neighbors.sum_factor * single.noise_multiplier
+        signs = np.where(side.y[-guessing.CANARIES :] == 1, -1.0, 1.0) * np.isfinite(side.X[-1, -1])
+        exact = guessing.CLIP * (signs if len(side.X) >= guessing.CANARIES else np.zeros(guessing.CANARIES))
+        sampled = rng.random((count, guessing.CANARIES)) < (float(guessing.SAMPLING) if mechanism == "sampled" else 1.0)
+        scale = guessing.CLIP * single.budget.neighbors.sum_factor * single.noise_multiplier
         draw = rng.laplace if mechanism == "laplace" else rng.normal
-        return exact * sampled + draw(scale=scale, size=(count, gradient_audit.CANARIES))
+        return exact * sampled + draw(scale=scale, size=(count, guessing.CANARIES))
 
     return releases
 
@@ -66,7 +60,7 @@ def stand_in(rng):
 def test_the_claim_is_refuted_no_more_often_than_the_confidence_says(relation, monkeypatch):
     """200 audits at the true epsilon, of 10^5 runs a side."""
     repetitions, confidence = 200 if relation == "replace_one" else 50, 0.9
-    monkeypatch.setattr(gradient_audit, "_releases", stand_in(np.random.default_rng(1)))
+    monkeypatch.setattr(guessing, "_releases", stand_in(np.random.default_rng(1)))
     found = [audit.gradient(neighbors=relation, confidence=confidence) for _ in range(repetitions)]
     refuted = sum(one.refuted for one in found)
     assert refuted <= most_exceptions(repetitions, 1 - confidence)
@@ -79,30 +73,18 @@ def test_the_claim_is_refuted_no_more_often_than_the_confidence_says(relation, m
 def test_other_mechanisms_are_refuted_no_more_often(mechanism, runs, monkeypatch):
     """Samples by their accuracy: its bound is compared with the distance itself, which takes no time."""
     repetitions, confidence = 200, 0.9
-    monkeypatch.setattr(gradient_audit, "_releases", stand_in(np.random.default_rng(2)))
+    monkeypatch.setattr(guessing, "_releases", stand_in(np.random.default_rng(2)))
     if mechanism == "sampled":
         monkeypatch.setattr(statistical_bounds, "accuracy_epsilon", lambda accuracy, events, delta, relation: accuracy)
     found = [audit.gradient(mechanism=mechanism, runs=runs, confidence=confidence) for _ in range(repetitions)]
     if mechanism == "sampled":
-        z, q = found[0].settings["noise_multiplier"], float(gradient_audit.SAMPLING)
+        z, q = found[0].settings["noise_multiplier"], float(guessing.SAMPLING)
         most = (1 + q * (2 * accuracy_of(1 / z) - 1)) / 2
         refuted = sum(one.bound > most for one in found)
         assert refuted > 0  # the guess is the best there is: its bound is tight
     else:
         refuted = sum(one.refuted for one in found)
     assert refuted <= most_exceptions(repetitions, 1 - confidence)
-
-
-@pytest.mark.few(1)
-@pytest.mark.statistical
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_real_releases_are_refuted_no_more_often(relation):
-    repetitions, confidence = 200, 0.8
-    refuted = sum(
-        audit.gradient(8.0, DELTA, neighbors=relation, runs=100, confidence=confidence).refuted
-        for _ in range(repetitions)
-    )
-    assert 0 < refuted <= most_exceptions(repetitions, 1 - confidence)
 
 
 @pytest.mark.statistical
@@ -167,13 +149,6 @@ def test_no_clip_is_refuted(relation, monkeypatch):
     assert audit.gradient(EPSILON, DELTA, neighbors=relation, runs=3000).refuted
 
 
-@pytest.mark.statistical
-def test_a_standard_deviation_for_a_variance_is_refuted(monkeypatch):
-    honest = session.unit_for
-    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: honest(z**0.5, factor, clip, n))
-    assert audit.gradient(EPSILON, DELTA, runs=3000).refuted  # 4.2 against 2.06: as half the noise and less
-
-
 def test_reused_noise_is_refuted(monkeypatch):
     memory = {}
     honest = noise.rounded_gaussian
@@ -192,13 +167,6 @@ def test_everybody_in_the_sample_is_refuted(monkeypatch):
     """The price is that of a quarter of the records; 66 % of the guesses are right, where a sample allows 62.5 %."""
     monkeypatch.setattr(noise, "poisson_sample", lambda n, numerator, entropy: np.arange(n, dtype=np.int64))
     assert audit.gradient(EPSILON, DELTA, mechanism="sampled", runs=20_000).refuted
-
-
-@pytest.mark.thorough
-def test_half_the_noise_on_samples_is_refuted(noise_of):
-    noise_of(0.5)
-    with use_entropy(Drawn(0)):
-        assert audit.gradient(EPSILON, DELTA, mechanism="sampled", runs=5_000).refuted
 
 
 def test_an_unknown_mechanism():

@@ -4,17 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from discreet import Bounds, DPLogisticRegression, audit
-from discreet.accounting.events import Gaussian, Laplace, PureDP
-from discreet.accounting.pricing import remembered_prices
+from discreet.accounting.events import Gaussian
 from discreet.curator.lattice import noise
-from discreet.curator.lattice.entropy import use_entropy
-from discreet.solvers import ExponentialMechanism, GradientDescent
-from tests.audit.laws import NEVER, Drawn, accuracy_of, most_exceptions, mu_of, power
+from discreet.solvers import GradientDescent
+from tests.audit.laws import NEVER, accuracy_of, most_exceptions, mu_of, power
+from tests.covering import covering
 
 ROWS = np.zeros((4, 1)), np.zeros(4)
 OTHER = np.array([[1.0], [0], [0], [0]]), np.zeros(4)
@@ -58,34 +54,6 @@ def test_honest_functions_are_refuted_no_more_often_than_the_confidence_says(nam
     found = [audit.model(fit, ROWS, OTHER, epsilon=EPSILON, delta=delta, **settings) for _ in range(repetitions)]
     assert sum(one.refuted for one in found) <= most_exceptions(repetitions, 0.1)
     assert {one.runs for one in found} == {200}
-
-
-@pytest.mark.parametrize("event", [Laplace(1.0), PureDP(1.0)])
-def test_honest_pure_releases_with_events(event, rng):
-    fit = mean(rng, "laplace", 1.0) if isinstance(event, Laplace) else response(rng, 1.0)
-    assert not audit.model(fit, ROWS, OTHER, epsilon=1.0, delta=1e-5, events=(event,), runs=4000).refuted
-
-
-def test_a_pure_claim_with_events(rng):
-    fit = mean(rng, "laplace", 1.0)
-    assert not audit.model(fit, ROWS, OTHER, epsilon=1.0, events=(Laplace(1.0),), runs=400).refuted
-
-
-@pytest.mark.thorough
-def test_an_honest_choice_among_candidates():
-    """A real fit with its own certificate: one choice of bounded range, priced as pure."""
-    solver = ExponentialMechanism(candidates=[[-3.0], [3.0]], loss_bound=0.7)
-    bounds = Bounds(1.0, classes=(0, 1))
-
-    def fit(X, y, groups=None):
-        settings = {"bounds": bounds, "solver": solver, "fit_intercept": False, "ledger": False}
-        return DPLogisticRegression(1.0, 1e-5, penalty=None, alpha=0.0, **settings).fit(X, y)
-
-    X, y = np.ones((1, 1)), np.array([1])
-    events = fit(X, y).certificate_.events
-    with use_entropy(Drawn(0)):
-        found = audit.model(fit, (X, y), (X, 1 - y), epsilon=1.0, delta=1e-5, events=events, runs=600)
-    assert not found.refuted
 
 
 @pytest.mark.parametrize(
@@ -139,14 +107,7 @@ def test_outputs_that_are_not_finite(name, rng):
     assert math.isfinite(found.bound)
 
 
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning:numpy")
-def test_the_largest_numbers(rng):
-    fit = lambda X, y: [1e308 * rng.choice([-1.0, 1.0]), X.sum()]  # noqa: E731
-    assert audit.model(fit, ROWS, OTHER, epsilon=EPSILON, runs=400).refuted
-
-
-@pytest.mark.parametrize("width", [1, 200])
-@pytest.mark.parametrize("runs", [2, 3, 10, 400])
+@covering(("runs", [2, 3, 10, 400]), ("width", [1, 200]))
 def test_few_runs_and_wide_outputs(width, runs, rng):
     found = audit.model(mean(rng, "normal", 5.0, width), ROWS, OTHER, epsilon=EPSILON, delta=1e-5, runs=runs)
     assert not found.refuted
@@ -176,33 +137,6 @@ def test_an_exception_that_tells(rng):
     assert audit.model(fit, ROWS, OTHER, epsilon=EPSILON, runs=400).refuted
 
 
-def noisy_table(rng):
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    y = (X[:, 0] > 0).astype(int)
-    other = X.copy()
-    other[0] = 100.0
-
-    def fit(X, y, model):
-        return model.fit(X + rng.normal(scale=0.3, size=X.shape), y)
-
-    return fit, (X, y), (other, y)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["last step", "regressor", "pipeline"])
-def test_models_of_scikit_learn(kind, rng):
-    """Noise on the table and a mean that one record moves: nothing private about it."""
-    fit, data, neighbor = noisy_table(rng)
-
-    def run(X, y):
-        if kind == "regressor":
-            return fit(X, y, LinearRegression())
-        whole = fit(X, y, make_pipeline(StandardScaler(), LogisticRegression()))
-        return whole if kind == "pipeline" else whole[-1]
-
-    assert audit.model(run, data, neighbor, epsilon=1.0, runs=100).refuted
-
-
 def small_fit(X, y, groups=None):
     solver = GradientDescent(n_steps=2, clip=0.25, step_size=1e-3)
     settings = {"bounds": Bounds(1.0, classes=(0, 1)), "solver": solver, "fit_intercept": False, "ledger": False}
@@ -218,8 +152,7 @@ def test_reused_noise_is_refuted(monkeypatch):
     monkeypatch.setattr(
         noise, "rounded_gaussian", lambda count, m, entropy: memory.setdefault((count, m), honest(count, m, entropy))
     )
-    with remembered_prices():
-        assert audit.model(small_fit, (X, y), (X, np.array([0, 1])), epsilon=1.0, delta=1e-5, runs=100).refuted
+    assert audit.model(small_fit, (X, y), (X, np.array([0, 1])), epsilon=1.0, delta=1e-5, runs=100).refuted
 
 
 def test_what_a_result_says(rng):

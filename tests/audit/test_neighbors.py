@@ -5,6 +5,7 @@ import pytest
 
 from discreet import Bounds
 from discreet.testing import neighbor_pairs
+from tests.covering import covering
 from tests.testing.small_fits import bounds_of, table
 
 
@@ -27,9 +28,9 @@ def persons(data):
     return {name: sorted(rows) for name, rows in found.items()}
 
 
-@pytest.mark.parametrize("engine", ["dense", "sparse", "frame"])
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
-@pytest.mark.parametrize("name", ["softmax", "ridge"])
+@covering(
+    ("name", ["softmax", "ridge"]), ("relation", ["replace_one", "zero_out"]), ("engine", ["dense", "sparse", "frame"])
+)
 def test_one_record_differs(name, relation, engine):
     X, y, _ = table(name, "dense" if engine == "frame" else engine)
     if engine == "frame":
@@ -46,8 +47,7 @@ def test_one_record_differs(name, relation, engine):
     assert seen == {0, len(y) - 1}
 
 
-@pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@covering(("engine", ["dense", "sparse"]), ("sampled", [False, True]))
 def test_one_record_comes_or_goes(engine, sampled):
     X, y, _ = table("softmax", engine)
     pairs = list(neighbor_pairs(X, y, relation="add_remove", bounds=bounds_of("softmax"), sampled=sampled))
@@ -61,8 +61,10 @@ def test_one_record_comes_or_goes(engine, sampled):
     assert any("only member" in pair.name for pair in pairs)
 
 
-@pytest.mark.parametrize("names", [np.arange, lambda n: np.array([f"p{i:02}" for i in range(n)])])
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
+@covering(
+    ("relation", ["replace_one", "zero_out", "add_remove"]),
+    ("names", [np.arange, lambda n: np.array([f"p{i:02}" for i in range(n)])]),
+)
 def test_one_person_differs(relation, names):
     X, y, groups = table("logistic", groups=True)
     labels = names(groups.max() + 1)[groups]

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.accounting.pricing import remembered_prices
-from discreet.audit.one_run_audit import chance_of, least_epsilon
+from discreet.audit.guessing import chance_of, least_epsilon
 from discreet.budget import Neighbors
 from discreet.curator import session
 from tests.audit.laws import NEVER, most_exceptions, mu_of
+from tests.covering import covering
 
 RELATIONS = list(map(str, Neighbors))
 
@@ -29,9 +29,9 @@ def derived(right, guessed, canaries, epsilon, delta):
         return float(tail(right) + 2 * canaries * mpmath.mpf(delta) * steepest)
 
 
-@pytest.mark.parametrize(("guessed", "canaries"), [(1, 1), (10, 30), (60, 100)])
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
-@pytest.mark.parametrize("epsilon", [0.0, 0.7, 5.0])
+@covering(
+    ("epsilon", [0.0, 0.7, 5.0]), ("delta", [0.0, 1e-6, 1e-2]), (("guessed", "canaries"), [(1, 1), (10, 30), (60, 100)])
+)
 def test_the_chance_is_that_of_the_theorem(guessed, canaries, delta, epsilon):
     for right in {0, 1, guessed // 2, guessed - 1, guessed}:
         expected = derived(right, guessed, canaries, epsilon, delta)
@@ -51,12 +51,6 @@ def test_randomized_response_guesses_no_better(delta):
             assert seen >= allowed - 6 * math.sqrt(max(allowed, 1e-5) / draws)
 
 
-def test_giving_all_away_at_once_is_covered():
-    """With a chance of delta every coin is shown at once: (epsilon, delta)-DP, and why delta is times m over i."""
-    m, epsilon, delta = 40, 0.5, 1e-3
-    assert chance_of(m, m, m, epsilon, delta) >= delta
-
-
 @pytest.mark.parametrize(("guessed", "confidence"), [(1, 0.9), (200, 0.99), (200, 1 - NEVER)])
 def test_all_guesses_right(guessed, confidence):
     """P(all right) = rate^r = 1 - confidence, solved by hand."""
@@ -65,23 +59,11 @@ def test_all_guesses_right(guessed, confidence):
     assert least_epsilon(guessed, guessed, 1000, 0.0, confidence) == pytest.approx(expected, abs=1e-6)
 
 
-def test_no_guess_right_and_no_guess_at_all():
-    assert chance_of(0, 100, 1000, 1.0, 1e-6) == 1.0
-    assert least_epsilon(0, 100, 1000, 1e-6, 0.99) == 0.0
-    assert least_epsilon(0, 0, 1000, 1e-6, 0.99) == 0.0
-
-
 def test_the_bound_is_refuted_and_a_little_more_is_not():
     for right in (120, 150, 199):
         bound = least_epsilon(right, 200, 1000, 1e-6, 0.99)
         assert chance_of(right, 200, 1000, bound, 1e-6) <= 0.01
         assert chance_of(right, 200, 1000, bound + 1e-6, 1e-6) > 0.01
-
-
-def test_more_delta_proves_less():
-    bounds = [least_epsilon(190, 200, 1000, delta, 0.99) for delta in (0.0, 1e-6, 1e-5, 1e-4, 1e-3)]
-    assert bounds == sorted(bounds, reverse=True)
-    assert bounds[-1] == 0.0
 
 
 @pytest.mark.statistical
@@ -103,11 +85,9 @@ def test_honest_noise_is_refuted_no_more_often_than_the_confidence_says(epsilon)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_honest_releases_are_refuted_no_more_often(relation):
     repetitions, confidence = 12, 0.8
-    with remembered_prices():
-        found = [
-            audit.one_run(4.0, 1e-6, neighbors=relation, canaries=100, confidence=confidence)
-            for _ in range(repetitions)
-        ]
+    found = [
+        audit.one_run(4.0, 1e-6, neighbors=relation, canaries=100, confidence=confidence) for _ in range(repetitions)
+    ]
     assert sum(one.refuted for one in found) <= most_exceptions(repetitions, 1 - confidence)
     assert max(one.bound for one in found) > 0.2
     assert all(one.settings["guessed"] == 20 for one in found)
@@ -124,19 +104,3 @@ def test_a_fifth_of_the_noise_is_refuted_by_one_release(relation, monkeypatch):
     assert least_epsilon(322, 400, 2000, 1e-6, 0.99) > 1.0
     assert found.refuted
     assert found.runs == 1
-
-
-@pytest.mark.statistical
-def test_a_pure_claim():
-    found = audit.one_run(4.0, 0.0, canaries=1000, confidence=1 - NEVER)
-    assert 0.5 < found.bound <= 4.0
-    assert not found.refuted
-
-
-@pytest.mark.parametrize(("guessed", "expected"), [(0.0, 1), (0.5, 5), (1.0, 10), (3.0, 10)])
-def test_how_many_are_guessed(guessed, expected):
-    assert audit.one_run(canaries=10, guessed=guessed).settings["guessed"] == expected
-
-
-def test_a_single_canary():
-    assert not audit.one_run(canaries=1).refuted

@@ -1,28 +1,37 @@
-"""``audit.replay``: a verdict with findings for planted defects, and neighbors of every nasty kind."""
+"""``audit.replay``: a verdict with findings for planted defects, and neighbors of every nasty kind.
 
+The deep comparison behind replay.
+"""
+
+import threading
 import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from discreet import Bounds, DPLogisticRegression, audit
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import Gaussian
+from discreet.audit.replay_pair import differences
+from discreet.budget import Neighbors
 from discreet.curator import PrivateData, session
 from discreet.curator.engines import base
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
 from discreet.curator.records import admission
 from discreet.testing import neighbor_pairs, replay
-from tests.testing.small_fits import bounds_of, fit_of, prices_remembered, table
+from tests.covering import covering
+from tests.testing.small_fits import bounds_of, fit_of, table
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _cheap_and_self_tested():
-    with prices_remembered():
-        for name in ("logistic", "softmax"):
-            fit_of(name)(*table(name))
-        yield
+    for name in ("logistic", "softmax"):
+        fit_of(name)(*table(name))
+    return
 
 
 def audited(relation="replace_one", name="logistic", kind="gd", fit=None, **settings):
@@ -32,8 +41,7 @@ def audited(relation="replace_one", name="logistic", kind="gd", fit=None, **sett
     )
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", ["gd", "sgd"])
+@covering(("kind", ["gd", "sgd"]), ("relation", RELATIONS))
 def test_honest_fits_are_not_refuted(relation, kind):
     found = audited(relation, kind=kind, sampled=kind == "sgd")
     assert found.findings == ()
@@ -169,63 +177,14 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@covering(("kind", KINDS), ("relation", RELATIONS))
 def test_every_nasty_record_is_tried(kind, relation):
     pairs, _ = pairs_of(relation)
     with np.errstate(all="ignore"):
         assert any(KINDS[kind](row, bounds_of("softmax")) for pair in pairs for row in changed(pair))
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_the_first_and_the_last_row_are_tried(relation):
-    pairs, data = pairs_of(relation)
-    first, last = (np.append(data.X[i], data.y[i]).tobytes() for i in (0, -1))
-    leaving = {row.tobytes() for pair in pairs for row in changed(pair)}
-    assert {first, last} <= leaving
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_a_duplicate_row_is_tried(relation):
-    pairs, _ = pairs_of(relation)
-
-    def repeats(side):
-        rows = [np.append(row, target).tobytes() for row, target in zip(side.X, side.y, strict=True)]
-        return len(rows) - len(set(rows))
-
-    assert any(repeats(pair.data) != repeats(pair.neighbor) for pair in pairs)
-
-
-def classes_seen(side):
-    """The declared classes that a data set has whole records of."""
-    whole = np.isfinite(np.asarray(side.X)).all(axis=1)
-    return set(np.asarray(side.y)[whole].tolist()) & set(bounds_of("softmax").classes)
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_a_rare_class_leaves_if_it_is_the_last_row(relation):
-    pairs, _ = pairs_of(relation)
-    assert any(classes_seen(pair.data) != classes_seen(pair.neighbor) for pair in pairs)
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_a_rare_class_leaves_whatever_the_data(relation):
-    """Two records of each class: the generator has to make the rare class itself."""
-    X, y = table("softmax", n=6).X, np.array([0.0, 1, 2, 0, 1, 2])
-    pairs = neighbor_pairs(X, y, relation=relation, bounds=bounds_of("softmax"), sampled=True)
-    assert any(classes_seen(pair.data) > classes_seen(pair.neighbor) for pair in pairs)
-
-
-@pytest.mark.xfail(reason="the data are never cut down to one record")
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_a_single_record_is_tried(relation):
-    """A sampled fit of one record draws an empty batch every other time."""
-    pairs, _ = pairs_of(relation, sampled=True)
-    assert any(min(len(pair.data.y), len(pair.neighbor.y)) <= 1 for pair in pairs)
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", ["gd", "sgd"])
+@covering(("kind", ["gd", "sgd"]), ("relation", RELATIONS))
 def test_a_single_record_replays(relation, kind):
     """By hand, until the generator does it; over seeds some of which draw nobody."""
     one = table("logistic", n=1)
@@ -243,3 +202,74 @@ def test_a_bound_that_is_not_declared():
     X, y, _ = table("logistic", n=4)
     with pytest.raises(ValueError, match="declare what is extreme"):
         audit.replay(fit_of("logistic"), X, y, bounds=Bounds(1.0))
+
+
+@dataclass(frozen=True)
+class Inner:
+    values: np.ndarray
+    name: str = "a"
+
+
+class Slotted:
+    __slots__ = ("__secret", "shown")
+
+    def __init__(self, secret):
+        self.__secret, self.shown = secret, 1
+
+
+def closure(value):
+    return lambda: value
+
+
+def paths(first, second):
+    return [path for path, _ in differences(first, second)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: {"a": [1, (2.0, np.nan)], "b": {"c": np.array([np.nan, 1.0])}},
+        lambda: Inner(np.arange(3)),
+        lambda: Slotted(np.arange(3)),
+        lambda: closure([1, 2]),
+        lambda: np.array([{"a": 1}, None], dtype=object),
+        lambda: (np.float32(1.5), {1, 2}, "text", b"x", None, True, 1j),
+    ],
+)
+def test_equal_things(make):
+    assert paths(make(), make()) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "path"),
+    [
+        ({"a": [1, 2]}, {"a": [1, 3]}, "a[1]"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, ""),
+        (0.0, -0.0, ""),
+        (1, 1.0, ""),
+        ([1], [1, 2], ""),
+        (np.zeros(2), -np.zeros(2), ""),
+        (np.zeros(2), np.zeros(2, dtype=np.float32), ""),
+        (Inner(np.arange(3)), Inner(np.arange(3) + 1), "values"),
+        (Slotted(1), Slotted(2), "_Slotted__secret"),
+        (closure(1), closure(2), "closure[0]"),
+        (np.array([[1], None], dtype=object), np.array([[2], None], dtype=object), "[0][0]"),
+        (threading.Lock(), threading.Lock(), ""),
+    ],
+)
+def test_different_things(first, second, path):
+    assert paths(first, second) == [path]
+
+
+def test_cycles_end():
+    first, second = [1], [1]
+    first.append(first)
+    second.append(second)
+    assert paths(first, second) == []
+
+
+def test_the_date_of_a_certificate_is_left_out():
+    claim = {"epsilon": 1.0, "delta": 1e-6, "neighbors": Neighbors.ZERO_OUT, "events": (Gaussian(10.0),)}
+    one = Certificate(**claim, created="2020-01-01")
+    assert paths(one, replace(one, created="2021-01-01")) == []
+    assert paths(one, replace(one, notes=("clipped 3 records",))) == ["notes"]

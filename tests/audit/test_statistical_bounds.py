@@ -6,21 +6,20 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.optimize import brentq
 
-from discreet.accounting import gaussian, pld, rdp
+from discreet.accounting import gaussian, pld
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, Laplace, PoissonSampled, PureDP
-from discreet.accounting.pricing import epsilon_of, zcdp_of
+from discreet.accounting.pricing import epsilon_of
 from discreet.audit import statistical_bounds
 from discreet.budget import Neighbors
 from tests.audit.laws import accuracy_of, laplace_distance, least_refuting
+from tests.covering import covering
 
 REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 SAMPLED = (PoissonSampled(2**14, Gaussian(1.0, 1)),)
 
 
-@pytest.mark.parametrize("trials", [1, 7, 300, 200_000])
-@pytest.mark.parametrize("chance", [0.05, 1e-3, 1e-7])
+@covering(("chance", [0.05, 1e-3, 1e-7]), ("trials", [1, 7, 300, 200_000]))
 def test_rates_are_those_of_clopper_and_pearson(trials, chance):
     for count in {0, 1, trials // 3, trials - 1, trials}:
         low, high = (
@@ -50,8 +49,7 @@ def _term(trials, k, rate):
     return mpmath.binomial(trials, k) * rate**k * (1 - rate) ** (trials - k)
 
 
-@pytest.mark.parametrize("trials", [1, 2, 10, 33])
-@pytest.mark.parametrize("confidence", [0.75, 0.95, 0.999])
+@covering(("confidence", [0.75, 0.95, 0.999]), ("trials", [1, 2, 10, 33]))
 def test_pooled_guesses_have_no_heavier_tail_than_the_binomial(trials, confidence):
     """Every pair of rates on a grid, exactly: the bound is above the mean rate no more often than it may be."""
     rates = np.linspace(0, 1, 41)
@@ -60,19 +58,6 @@ def test_pooled_guesses_have_no_heavier_tail_than_the_binomial(trials, confidenc
             law = np.convolve(*(stats.binom.pmf(np.arange(trials + 1), trials, rate) for rate in (one, other)))
             needed = least_refuting((one + other) / 2, 2 * trials, confidence)
             assert law[needed:].sum() <= (1 - confidence) * (1 + 1e-9), (one, other)
-
-
-@pytest.mark.parametrize("runs", [2, 5, 20])
-@pytest.mark.parametrize("confidence", [0.9, 0.99])
-def test_half_guesses_do_no_harm(runs, confidence):
-    """Of a score of exactly 0 half a right guess is counted, rounded down over all."""
-    for wrong, tie in [(w, t) for w in np.linspace(0, 0.5, 6) for t in np.linspace(0, 1, 9) if w + t <= 1]:
-        halves = np.array([wrong, tie, 1 - wrong - tie])
-        law = np.array([1.0])
-        for _ in range(2 * runs):
-            law = np.convolve(law, halves)
-        needed = least_refuting(1 - wrong - tie / 2, 2 * runs, confidence)
-        assert law[2 * needed :].sum() <= (1 - confidence) * (1 + 1e-9), (wrong, tie)
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.9999])
@@ -130,21 +115,7 @@ def test_events_without_a_formula_have_none():
     assert statistical_bounds.accuracy_epsilon(0.9, (PoissonSampled(2**14, Laplace(1.0)),), 1e-6, REPLACE) is None
 
 
-@pytest.mark.parametrize("rho", [1e-4, 0.02, 0.5, 3.0])
-def test_pinsker_leaves_room(rho):
-    """Of rho-zCDP pairs: Gaussians, and randomized response at the smallest rho that it has. KL <= rho, 2 d^2 <= KL."""
-    mu = math.sqrt(2 * rho)
-    distances = [2 * stats.norm.cdf(mu / 2) - 1]
-    pure = brentq(lambda e: e * math.tanh(e / 2) - rho, 1e-9, 50)  # its KL divergence, the least rho it could have
-    distances.append(math.tanh(pure / 2))
-    for distance in distances:
-        assert 2 * distance**2 <= rho * (1 + 1e-12)
-        found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (ZCDP(rho),), 1e-5, REPLACE)
-        assert found <= rdp.epsilon_of_zcdp(rho, 1e-5) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("relation", [REPLACE, ADD])
-@pytest.mark.parametrize("z", [0.7, 2.0])
+@covering(("z", [0.7, 2.0]), ("relation", [REPLACE, ADD]))
 def test_the_distance_of_samples_is_bounded_by_the_loss_distribution(relation, z):
     """By quadrature of the mixtures themselves, in both directions, which agree."""
     q, x = 0.25, np.linspace(-60, 60, 400_001)
@@ -158,16 +129,6 @@ def test_the_distance_of_samples_is_bounded_by_the_loss_distribution(relation, z
     assert forth * (1 - 1e-7) <= bound <= forth * 1.01 + 1e-6
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("relation", [REPLACE])
-def test_an_honest_sample_is_never_over_its_price(relation):
-    """At the very distance of its loss distribution, and just short of its price."""
-    distance = pld.delta_of(SAMPLED, 0.0, relation)
-    price = epsilon_of(SAMPLED, 1e-6, relation).epsilon
-    found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, SAMPLED, 1e-6, relation)
-    assert 0.99 * price <= found <= price * (1 + 1e-9)
-
-
 @pytest.mark.parametrize(
     "events",
     [
@@ -178,7 +139,7 @@ def test_an_honest_sample_is_never_over_its_price(relation):
 )
 def test_the_farthest_concentrated_claim_is_never_refuted(events):
     """At the largest distance that Pinsker's inequality leaves."""
-    rho = math.fsum(map(zcdp_of, events))
+    rho = math.fsum(event.zcdp for event in events)
     price = epsilon_of(events, 1e-5, REPLACE).epsilon
     found = statistical_bounds.accuracy_epsilon((1 + math.sqrt(min(rho / 2, 1))) / 2, events, 1e-5, REPLACE)
     assert found <= price * (1 + 1e-4)
@@ -193,12 +154,6 @@ def test_an_honest_pure_release_beside_a_delta_is_not_refuted(event, distance):
     price = epsilon_of((event,), 1e-5, REPLACE).epsilon
     found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (event,), 1e-5, REPLACE)
     assert found is None or found <= price * (1 + 1e-6)
-
-
-@pytest.mark.parametrize(("event", "distance"), PURE)
-def test_pure_claims_have_a_bound_or_none(event, distance):
-    found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (event,), 0.0, REPLACE)
-    assert found is None or found <= event.epsilon * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])

@@ -50,7 +50,7 @@ def test_results_are_plain_numbers_and_refusals_are_recorded(results):
     assert list(splits) == ["1", "2"]
     assert all(split["non_private"]["r2"] > 0.9 for split in splits.values())
     assert {(run["seed"], run["split"]) for run in results["runs"]} == {(1, 1), (2, 2)}
-    assert {run["chosen"] for run in results["runs"] if run["method"] == "gd"} == {"whitened"}
+    assert {run["chosen"] for run in results["runs"] if run["method"] == "gd"} == {"preconditioned"}
 
 
 def test_an_interrupted_run_goes_on(results):

@@ -36,6 +36,14 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert len(asked) == len(lines) - 3
 
 
+def test_results_of_other_code_are_not_taken(tmp_path, monkeypatch):
+    first = run("two_record_median", tmp_path, quick=True)
+    monkeypatch.setattr(harness, "code_digest", lambda: "other")
+    again = run("two_record_median", tmp_path, quick=True)
+    assert {row["code"] for row in again} == {"other"}
+    assert len(stored(tmp_path / "two_record_median.jsonl")) == len(first) + len(again)
+
+
 def test_fresh_seeds_are_others(tmp_path):
     seeds = {row["seed"] for row in run("two_record_median", tmp_path, quick=True, first=harness.FRESH)}
     assert min(seeds) == harness.FRESH
@@ -60,7 +68,7 @@ def test_an_unknown_experiment_is_refused():
 
 
 def test_statistics():
-    rows = [{"point": {"n": n}, "seed": s, "excess": 3.0 / n} for n in (1, 10, 100) for s in range(2)]
+    rows = [{"point": {"n": n}, "seed": s, "excess": 3.0 / n} for n in (1, 10, 100) for s in range(3)]
     assert mean(rows, "excess", n=10) == pytest.approx(0.3)
     assert math.isnan(mean(rows, "excess", n=7))
     assert slope([(n, mean(rows, "excess", n=n)) for n in (1, 10, 100)]) == pytest.approx(-1.0)
@@ -79,8 +87,9 @@ def test_two_seeds_that_disagree_support_no_claim():
     many = [{**row, "seed": 2 * at + row["seed"]} for at in range(50) for row in rows]
     assert claim.verdict(many) == "yes"
     assert Claim("text", lambda some: mean(some, "excess"), high=0.0).verdict(many) == "**no**"
-    same = [{**row, "excess": 0.0} for row in rows]
+    same = [{**row, "excess": 0.0} for row in many]
     assert claim.verdict(same) == "yes"  # at its limit, and without an error
+    assert claim.verdict(same[:2]) == "too few seeds to tell"  # two that agree are no evidence
 
 
 def test_a_mean_has_the_textbooks_standard_error():

@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
-from benchmarks.comparisons.tuned import Cell, Protocol, default_of, excess, run_cell, tune
+from benchmarks.comparisons.tuned import Cell, Protocol, default_of, excess, held_back, run_cell, tune
 from benchmarks.methods.own_settings import axes_of, scaled
 from benchmarks.pages.tuned import markdown, ratio
 from benchmarks.problems.twenty_columns import NAMES, twenty_columns
-from discreet.solvers import CoordinateDescent, Geometry, GradientDescent, Whitened
+from discreet.solvers import CoordinateDescent, Geometry, GradientDescent, Preconditioned
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -22,7 +22,7 @@ def test_the_least_loss_is_below_that_of_any_constant(name):
 
 
 def test_settings_are_found_inside_stages_and_geometries():
-    staged = Whitened(GradientDescent(n_steps=10, relative_clip=0.4))
+    staged = Preconditioned(GradientDescent(n_steps=10, relative_clip=0.4))
     assert axes_of(staged) == [("solver", "n_steps"), ("solver", "relative_clip"), ("solver", "relative_step")]
     assert scaled(staged, ("solver", "n_steps"), 1 / 9).solver.n_steps == 1
     coordinates = CoordinateDescent(geometry=Geometry(clip=1.0))
@@ -48,6 +48,14 @@ def test_a_refusal_is_kept_as_one():
 def test_the_default_is_the_solver_that_a_name_stands_for():
     table, cell = twenty_columns("labels-even", n=2000), Cell("labels-even", "recipe", "zero_out", 1.0)
     assert default_of(table, cell).name == "recipe"
+
+
+def test_drawn_problems_are_compared_by_their_objectives():
+    assert held_back(3) == ("generated-1", "generated-3", "generated-5")
+    found = run_cell(Cell("generated-1", "gd", "zero_out", 4.0), Protocol(seeds=1, tuning_seeds=1, rounds=0))
+    assert found["trivial"] >= 0
+    assert found["default"] == found["tuned"]
+    assert found["default"][0] >= 0
 
 
 def test_the_command_writes_what_it_ran_and_goes_on_later(tmp_path):

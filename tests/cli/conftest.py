@@ -65,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "schema.toml").write_text(SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr("discreet.report.table_report.cost_forecast", no_forecast)
+        patch.setattr("discreet.report.model_report.cost_forecast", no_forecast)
         for command in (
             ["budget", "init", "budget.db"],
             ["budget", "grant", "people", "--epsilon", "5", "--delta", "1e-3", "--ledger", "budget.db"],
@@ -79,7 +79,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of ``made``, as the working directory. Reports are made without their forecast, which takes seconds."""
-    monkeypatch.setattr("discreet.report.table_report.cost_forecast", no_forecast)
+    monkeypatch.setattr("discreet.report.model_report.cost_forecast", no_forecast)
     copy = tmp_path / "place"
     shutil.copytree(made, copy)
     Ledger(copy / "budget.db").bind()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.crash.observing import snapshot
+from tests.promises.crash.observing import snapshot
 
 MARK = "MARKED-CELL"
 """In a name, in cells that are no numbers, no known category, no class: never to be seen in an output."""

@@ -74,20 +74,6 @@ def test_help_shows_an_example_or_what_comes_next(run, words):
     assert "discreet " in rest.partition("\n")[2]
 
 
-def test_s_is_the_schema_wherever_there_is_one():
-    options = {" ".join(words): [parameter.opts for parameter in EVERY[words].params] for words in EVERY}
-    takers = {name for name, all_opts in options.items() if any("--schema" in opts for opts in all_opts)}
-    assert {"fit", "tune", "price", "forecast"} <= takers
-    assert [name for name in takers if ["--schema", "-s"] not in options[name]] == []
-
-
-def test_the_first_page_shows_the_way_from_a_table_to_a_model(run):
-    shown = run("--help").stdout
-    steps = ["discreet schema new", "discreet schema check", "discreet fit", "report.html", "discreet predict"]
-    places = [shown.index(step) for step in steps]
-    assert places == sorted(places)
-
-
 def test_shells_can_complete(run, monkeypatch):
     monkeypatch.setattr("shellingham.detect_shell", lambda *_: ("bash", "/bin/bash"))  # make runs its lines in sh
     assert "--install-completion" in run("--help").stdout
@@ -130,7 +116,7 @@ def test_a_foreign_error_shows_neither_traceback_nor_message(run, monkeypatch, c
     def explode(path):
         raise ValueError("could not convert 'Jane Doe' to float")
 
-    monkeypatch.setattr("discreet.cli.inputs.read", explode)
+    monkeypatch.setattr("discreet.cli.options.read_contents", explode)
     result = run("inspect", certificate_file)
     assert result.exit_code == INTERNAL
     assert "unexpected ValueError in discreet.cli.inspect" in result.stderr
@@ -143,7 +129,7 @@ def test_the_traceback_can_be_asked_for(run, monkeypatch, certificate_file):
     def explode(path):
         raise ValueError("for a developer")
 
-    monkeypatch.setattr("discreet.cli.inputs.read", explode)
+    monkeypatch.setattr("discreet.cli.options.read_contents", explode)
     monkeypatch.setenv("DISCREET_TRACEBACK", "1")
     assert isinstance(run("inspect", certificate_file).exception, ValueError)
 
@@ -163,10 +149,6 @@ def test_a_missing_file_is_one_line(run, command, tmp_path):
     assert result.exit_code == UNSERVED
     assert result.stderr.strip().endswith("no such file or directory")
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-def test_an_unknown_command_is_a_usage_error(run):
-    assert run("explain").exit_code == 2
 
 
 @pytest.mark.parametrize(("error", "number"), [("KeyboardInterrupt", "SIGINT"), ("SystemExit", "SIGTERM")])
@@ -190,22 +172,6 @@ time.sleep(30)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
     assert (done.stdout, done.stderr) == ("heard\n", "")
-
-
-def test_other_errors_in_callbacks_are_shown_as_ever():
-    code = """
-import functools, sys
-from discreet.cli import heard_again
-
-class Fails:
-    def __del__(self):
-        raise ValueError("as ever")
-
-sys.unraisablehook = functools.partial(heard_again, sys.unraisablehook)
-Fails()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25, check=False)
-    assert "as ever" in done.stderr
 
 
 def test_what_was_charged_is_printed_with_the_error(run, monkeypatch):

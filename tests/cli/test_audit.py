@@ -81,7 +81,7 @@ def test_a_refuted_claim_is_a_no(run, monkeypatch, tmp_path):
     found = audit.Audit(level="x", subject="y", neighbors="z", claimed=1.0, delta=0.0, bound=2.0, runs=5)
     for place in ("gradient", "one_run", "replay"):
         monkeypatch.setattr(audit, place, lambda *_, **__: found)
-    monkeypatch.setattr("discreet.audit.solver_table.audited", lambda *_, **__: found)
+    monkeypatch.setattr("discreet.audit.solver_cases.audited", lambda *_, **__: found)
     one = ("--solver", "gd", "--neighbors", "zero_out")
     for command in (("gradient",), ("one-run",), ("replay", *one), ("transcript",), ("model",), ("table", *one)):
         result = run("audit", *command)
@@ -91,14 +91,14 @@ def test_a_refuted_claim_is_a_no(run, monkeypatch, tmp_path):
 
 
 def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
-    from discreet.audit import gradient_audit
+    from discreet.audit import guessing
 
-    honest = gradient_audit.price_plan
+    honest = guessing.price_plan
 
     def halved(plan, budget):
         return at_noise(plan, budget, honest(plan, budget).noise_multiplier / (2 if budget.is_private else 1))
 
-    monkeypatch.setattr(gradient_audit, "price_plan", halved)
+    monkeypatch.setattr(guessing, "price_plan", halved)
     result = run("audit", "gradient", "--runs", 3000, "--mechanism", "laplace", "--confidence", 1 - 1e-6)
     assert result.exit_code == NO
     assert result.stdout.startswith("REFUTED")
@@ -111,8 +111,8 @@ def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):
         (("transcript", "--solver", "objective"), "audit model"),
         (("replay", "--solver", "exponential"), "audit model"),
         (("replay", "--solver", "objective", "--persons"), "use solver='gd'"),
-        (("model", "--solver", "magic"), "--solver must be one of agd, cd"),
-        (("table", "--solver", "magic"), "--solver must be one of agd, cd"),
+        (("model", "--solver", "magic"), "--solver must be one of recipe, gd"),
+        (("table", "--solver", "magic"), "--solver must be one of recipe, gd"),
         (("gradient", "--epsilon", 0), "--epsilon must be positive"),
         (("gradient", "--epsilon", math.inf), "--epsilon must be positive"),
         (("one-run", "--delta", 1.5), "--delta must lie in [0, 1)"),
@@ -138,7 +138,7 @@ def test_table_says_what_is_not_served(run, monkeypatch):
     def refuse(*_, **__):
         raise Unsupported("there is no proof for this")
 
-    monkeypatch.setattr("discreet.audit.solver_table.audited", refuse)
+    monkeypatch.setattr("discreet.audit.solver_cases.audited", refuse)
     result = run("audit", "table", "-s", "gd", "--neighbors", "zero_out")
     assert result.exit_code == 0
     assert "not served: there is no proof for this" in result.stdout

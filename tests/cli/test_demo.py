@@ -55,7 +55,7 @@ def test_shows_the_commands_that_one_would_type(shown, folder, run):
 
 
 def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.table_report.cost_forecast", lambda *_, **__: None)
+    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
     result = run("demo", "--rows", 3000, "--epsilon", 20, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "--inference sandwich" in result.stdout
@@ -67,14 +67,8 @@ def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monk
     assert "Too few rows for effects with standard errors" in shown.stdout
 
 
-def test_says_what_is_synthetic_and_what_is_public(shown):
-    text = " ".join(shown.stdout.split())
-    assert "600 play the part of people's records, 200 are held out as public" in text
-    assert "No row describes a real person" in text
-
-
 def test_what_is_refused_ends_it(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.table_report.cost_forecast", lambda *_, **__: None)
+    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine.txt").write_text("mine")
     result = run("demo", "--rows", 400, "--out", tmp_path)
@@ -84,23 +78,9 @@ def test_what_is_refused_ends_it(run, tmp_path, monkeypatch):
 
 
 def test_leaves_alone_what_is_not_its_own(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.table_report.cost_forecast", lambda *_, **__: None)
+    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
     Ledger.create(tmp_path / "budget.db")
     (tmp_path / "schema.toml").write_text("mine")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     run("demo", "--rows", 400, "--out", tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
-
-
-def test_a_file_in_the_way_is_one_line(run, tmp_path):
-    (tmp_path / "taken").write_text("")
-    result = run("demo", "--rows", 400, "--out", tmp_path / "taken")
-    assert result.exit_code == 2
-    assert result.stderr.strip().endswith("there is a file already: name another with --out, or remove this one")
-
-
-def test_numbers_out_of_reach(run, tmp_path):
-    for options in (("--rows", 10), ("--epsilon", 0), ("--epsilon", "nan")):
-        result = run("demo", *options, "--out", tmp_path / "demo")
-        assert result.exit_code == 2, options
-        assert not (tmp_path / "demo").exists()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
-from discreet.models.inference.text import DASH
+from discreet.inference.text import DASH
 from discreet.schema import Category, Number, Target
 from discreet.testing import seeded
 
@@ -61,7 +61,7 @@ def test_pictures_are_new_files(run, folders, tmp_path):
         assert (tmp_path / name).stat().st_size > 5_000
     again = run("effects", folders / "large", "--plot", tmp_path / "forest.png")
     assert again.exit_code == 2
-    assert "there is a file already" in again.stderr
+    assert "the file already exists" in again.stderr
 
 
 @pytest.mark.whole

@@ -14,6 +14,7 @@ import pytest
 
 from discreet.schema.limits import MAX_COLUMNS, MAX_FEATURES, MAX_LABELS, NAME_LENGTH, SCHEMA_BYTES
 from tests.cli.tables import SCHEMA, write_table
+from tests.covering import covering
 
 SECONDS = 30
 """For one command, on a machine that is busy; most take well under one."""
@@ -250,10 +251,10 @@ def test_saved_models(bounded, tmp_path, name):
     assert bounded("verify", file).exit_code > 0
 
 
-@pytest.mark.parametrize(
-    "member", ["model.discreet", "schema.toml", "certificate.json", "manifest.json", "report.html"]
+@covering(
+    ("content", [b"", b"\xff\xfe", b"[" * 100_000, b"9" * 100_000, b"{}", b'{"format": 1}']),
+    ("member", ["model.discreet", "schema.toml", "certificate.json", "manifest.json", "report.html"]),
 )
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 100_000, b"9" * 100_000, b"{}", b'{"format": 1}'])
 @pytest.mark.parametrize("summed", [False, True], ids=["as it is", "with its sum"])
 def test_folders(bounded, model, tmp_path, member, content, summed):
     import hashlib

@@ -5,8 +5,8 @@ import json
 import pytest
 from distributed import LocalCluster
 
-from discreet.curator.clusters import named_client
-from discreet.curator.tables import table_files
+from discreet.curator.tables import files
+from discreet.curator.tables.open import current_client
 from tests.cli.tables import SCHEMA, write_table
 
 FIT = ("fit", "table.csv", "--schema", "schema.toml", "--public", "--no-report", "--quiet", "--json")
@@ -32,7 +32,7 @@ def test_workers_read_the_table(ok, here, address):
     found = json.loads(ok(*FIT, "--cluster", address, "--out", "model").stdout)
     facts = found["certificate"]["assumed_public"]
     assert (facts["kept"], facts["parts"]) == ("dask workers", 1)
-    assert named_client() is None
+    assert current_client.get() is None
 
 
 def test_a_dry_run_tells_the_price_and_nothing_of_this_machines_memory(ok, here, address):
@@ -42,5 +42,5 @@ def test_a_dry_run_tells_the_price_and_nothing_of_this_machines_memory(ok, here,
 
 
 def test_an_open_address_is_refused_before_anything_is_read(refused, here, monkeypatch):
-    monkeypatch.setattr(table_files, "open_table", None)
+    monkeypatch.setattr(files, "open_table", None)
     assert "not encrypted" in refused(*FIT, "--cluster", "tcp://192.0.2.1:8786")

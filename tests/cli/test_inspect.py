@@ -1,17 +1,23 @@
+"""``discreet inspect``, ``report``, ``export`` and ``certificate registry``."""
+
 import json
 import re
 from dataclasses import replace
 
+import joblib
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 import discreet
-from discreet import Bounds, DPLogisticRegression, DPRidge
-from discreet.models.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations, rounded
-from discreet.models.table_model import TableModel
-from discreet.report.table_report import report_of
-from tests.cli.tables import SCHEMA
+from discreet import Bounds, DPLogisticRegression, TableModel
+from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations, rounded
+from discreet.json_schemas import json_schema
+from discreet.report.model_report import report_of
+from discreet.report.registry_entry import OPEN
+from tests.cli.tables import LEDGER, MARK, SCHEMA, charges
 
 
 def test_shows_certificate_and_coefficients(run, model, model_file):
@@ -59,17 +65,9 @@ def test_without_a_summary_the_reason_stands_below_the_coefficients(run, tmp_pat
     text = " ".join(run("inspect", model.save(tmp_path / "m")).stdout.split())
     assert "±" not in text
     assert "No standard errors can be given: every effect is smaller than the privacy noise" in text
-    assert "How far noise moved each coefficient is not known, either." in text
+    assert "The error of each coefficient due to noise is not known either." in text
     found = json.loads(run("inspect", tmp_path / "m", "--json").stdout)
     assert "every effect is smaller than the privacy noise" in found["no_effects"]
-
-
-def test_a_regression_has_one_output(run, tmp_path):
-    rng = np.random.default_rng(0)
-    model = DPRidge(bounds=Bounds(features=1.0, target=(0, 1))).fit(rng.uniform(-1, 1, (300, 2)), rng.uniform(size=300))
-    found = json.loads(run("inspect", model.save(tmp_path / "m"), "--json").stdout)
-    assert list(found["coefficients"]) == ["prediction"]
-    assert found["coefficients"]["prediction"]["feature 1"]["value"] == pytest.approx(model.coef_[1])
 
 
 def test_other_files_are_refused_in_one_line(run, tmp_path):
@@ -109,22 +107,9 @@ def test_json_of_a_folder(ok, place, units):
     assert found["certificate"] == json.loads((place / "model" / "certificate.json").read_text())
 
 
-def test_units_that_there_are_not(run, place):
-    assert run("inspect", "model", "--units", "metric").exit_code == 2
-
-
 def test_a_folder_that_was_changed_shows_nothing(refused, place):
     (place / "model" / "report.html").unlink()
     assert "files are missing" in refused("inspect", "model")
-
-
-def test_names_of_columns_are_no_markup(ok, place):
-    header = (place / "table.csv").read_text().replace("age,income", "[red]age[/red],income", 1)
-    (place / "odd.csv").write_text(header)
-    (place / "odd.toml").write_text(SCHEMA.replace("[columns.age]", '[columns."[red]age[/red]"]'))
-    ok("fit", "odd.csv", "-s", "odd.toml", "-o", "new")
-    assert "[red]age[/red]" in ok("inspect", "new").stdout
-    assert "[red]age[/red]" in ok("schema", "check", "odd.toml", "odd.csv").stdout
 
 
 def test_the_report_and_inspect_show_the_same_numbers(ok, place):
@@ -172,3 +157,139 @@ def test_a_weak_guarantee_is_shown_as_weak(ok, refused, place):
     assert json.loads(ok("inspect", "loud", "--json").stdout)["headline"] == headline
     assert "weak: delta is at least 1/n" in ok("verify", "loud").stdout
     assert f'<p class="stamp bad">{headline}</p>' in (place / "loud" / "report.html").read_text()
+
+
+SCORE = ("score", "model", "table.csv", "--private", "-e", 5, *LEDGER, "--json")
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (("--metric", "calibration"), "Calibration error, in parts"),
+        (("--metric", "confusion"), "low predicted as high"),
+        (("--by", "color"), "color = red"),
+        (("--by", "smoker", "--metric", "brier"), "smoker"),
+    ],
+)
+def test_a_score_comes_onto_the_page(ok, place, options, shown):
+    found = ok(*SCORE, *options).stdout
+    (place / "score.json").write_text(found)
+    assert json.loads(found)["parts"]
+    before = charges()
+    ok("report", "model", "--score", "score.json", "--out", "page.html")
+    page = (place / "page.html").read_text()
+    assert shown in page
+    assert "Hazards and answers" in page
+    assert MARK not in page
+    assert charges() == before
+    ok("verify", "page.html")
+
+
+def test_without_scores_it_is_the_page_of_the_model(ok, refused, place):
+    ok("report", "model", "--title", "For the board")
+    assert "For the board" in (place / "report.html").read_text()
+    assert "the file already exists" in refused("report", "model")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"metric": "accuracy"}', "[" * 100_000])
+def test_another_file_is_refused(refused, place, content):
+    (place / "score.json").write_text(content)
+    assert "not a score" in refused("report", "model", "--score", "score.json")
+
+
+def test_a_group_must_be_a_declared_column_of_few_values(refused, place):
+    for column in ("age", "nothing"):
+        assert "category or a yes/no column" in refused(*SCORE, "--by", column)
+    assert "not taken by group" in refused(*SCORE, "--by", "color", "--metric", "auc")
+
+
+ENTRY = json_schema("deployments-registry")
+
+
+def test_a_folder_becomes_a_pipeline_and_a_graph(ok, place):
+    onnx = pytest.importorskip("onnx")
+    ok("export", "model", "--sklearn", "model.joblib", "--onnx", "model.onnx")
+    table = pd.read_csv("table.csv")
+    ours = TableModel.load("model").predict_proba(table)
+    np.testing.assert_allclose(joblib.load("model.joblib").predict_proba(table), ours, rtol=0, atol=1e-12)
+    assert [one.name for one in onnx.load("model.onnx").graph.input] == ["age", "income", "color", "smoker"]
+    for file in ("model.joblib", "model.onnx"):
+        assert MARK.encode() not in (place / file).read_bytes()
+
+
+def test_a_saved_estimator_becomes_a_pipeline(ok, model_file, tmp_path):
+    ok("export", model_file, "--sklearn", tmp_path / "model.joblib")
+    X = np.random.default_rng(0).normal(size=(50, 13)) * 100
+    ours = discreet.load(model_file).predict_proba(X)
+    np.testing.assert_allclose(joblib.load(tmp_path / "model.joblib").predict_proba(X), ours, rtol=0, atol=1e-12)
+
+
+def test_export_refuses_in_one_line(refused, place, certificate_file):
+    assert "--onnx FILE" in refused("export", "model")
+    assert "the file already exists" in refused("export", "model", "--sklearn", "table.csv")
+    assert "no such folder" in refused("export", "model", "--onnx", "nowhere/model.onnx")
+    assert "not a model" in refused("export", certificate_file, "--sklearn", "new.joblib")
+    refused("export", "table.csv", "--sklearn", "new.joblib")
+    assert not (place / "new.joblib").exists()
+
+
+def entry(text):
+    found = yaml.safe_load(text)
+    jsonschema.Draft202012Validator.check_schema(ENTRY)
+    jsonschema.validate(found, ENTRY, format_checker=jsonschema.FormatChecker())
+    return found
+
+
+def test_a_registry_entry_is_valid_as_it_comes(ok, place):
+    found = entry(ok("certificate", "registry", "model").stdout)
+    made = TableModel.load("model").certificate_
+    loss = found["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": made.epsilon, "delta": made.delta}
+    assert found["status"] == "Draft"
+    assert found["deployment"]["basic"]["name"].startswith(OPEN)
+    assert "people" in found["deployment"]["deployment_model"]["release_type_details"]
+
+
+def test_what_people_know_is_taken_over(ok, place):
+    said = {"--name": "Risk of return: 30 days", "--curator": "A 'B' & \"C\"", "--description": "A\nmodel"}
+    said |= {"--intended-use": "triage", "--region": "Zürich", "--sector": "Healthcare", "--author": "Ä"}
+    said |= {"--published": "2026-01-31"}
+    words = [word for pair in said.items() for word in pair]
+    ok("certificate", "registry", "model", "--out", "entry.yaml", *words)
+    found = entry((place / "entry.yaml").read_text())
+    basic = found["deployment"]["basic"]
+    assert basic["data_curators"] == [said["--curator"]]
+    assert basic["description"] == said["--description"]
+    assert basic["publication_date"] == "2026-01-31"
+    assert found["url_slug"] == "risk-of-return-30-days"
+    assert found["deployment"]["administrative"]["registry_authors"] == ["Ä"]
+
+
+def test_a_registry_entry_refuses_in_one_line(refused, ok, place, model_file, certificate_file):
+    assert "YYYY-MM-DD" in refused("certificate", "registry", "model", "--published", "yesterday")
+    assert "the file already exists" in refused("certificate", "registry", "model", "--out", "table.csv")
+    refused("certificate", "registry", "table.csv")
+    stored = json.loads(certificate_file.read_text())
+    stored |= {"not_private": ["the noise is seeded"], "stamp": "NOT PRIVATE (the noise is seeded)"}
+    certificate_file.write_text(json.dumps(stored))
+    assert "no guarantee" in refused("certificate", "registry", certificate_file)
+
+
+def test_every_kind_of_certificate_makes_a_valid_entry(ok, certificate_file):
+    from discreet import DPRidge
+
+    eye, ones = np.eye(40), np.ones(40)
+    for settings in ({"delta": 0.0}, {"neighbors": "add_remove", "delta": 1e-6}, {"neighbors": "zero_out"}):
+        bounds = discreet.Bounds(features=1.0, target=(0, 1), n=40)
+        made = DPRidge(bounds=bounds, solver="gd", **settings).fit(eye, ones, groups=np.arange(40))
+        certificate_file.write_text(made.certificate_.to_json())
+        found = entry(ok("certificate", "registry", certificate_file).stdout)
+        assert found["deployment"]["privacy_loss"]["privacy_unit"] == "User-level"
+
+
+def test_a_wrong_entry_would_be_found(ok, place):
+    found = yaml.safe_load(ok("certificate", "registry", "model").stdout)
+    found["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = "1.0"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(found, ENTRY)

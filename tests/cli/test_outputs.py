@@ -7,8 +7,9 @@ import typer
 
 from discreet.cli.app import app
 from discreet.cli.errors import Refused
-from discreet.cli.outputs import new_file, write_new
+from discreet.cli.options import new_file, write_new
 from tests.cli.tables import LEDGER, hidden
+from tests.covering import covering
 
 FIT = ("fit", "table.csv", "--schema", "schema.toml", *LEDGER, "--no-report", "--out")
 OUTPUTS = {
@@ -83,8 +84,7 @@ def there(place):
     return make
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "link to nothing", "link to a folder"])
-@pytest.mark.parametrize("option", OUTPUTS)
+@covering(("option", OUTPUTS), ("kind", ["file", "link", "link to nothing", "link to a folder"]))
 def test_what_is_there_is_neither_replaced_nor_followed(option, kind, place, there, run):
     *_, last = OUTPUTS[option]
     path = there(kind, place / last)

@@ -1,11 +1,15 @@
+"""``discreet schema``: drafts from names and codebooks, checks, and questions."""
+
 import gzip
 import json
 import re
 
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli.app import app
+from discreet.schema import Boolean, Category, Number, Ordinal, Schema
 from discreet.schema.limits import SchemaError
-from discreet.schema.schema import Schema
 from tests.cli.tables import HEADER, MARK, NUMBERS, SCHEMA, poison, write_parquet
 
 NEW = ("schema", "new")
@@ -44,30 +48,6 @@ def test_names_alone_make_a_schema_to_fill_in(ok, place):
     assert MARK not in text
     assert "never by looking at the data" in text
     assert Schema.from_toml(text).undeclared == HEADER
-
-
-def test_what_is_filled_in_passes(ok, run, place):
-    text = ok(*NEW, "table.csv", "-o", "-").stdout
-    (place / "new.toml").write_text(text)
-    left = run(*CHECK, "new.toml", "table.csv")
-    assert left.exit_code == 1
-    assert left.stdout.count("nothing is declared") == 7
-    assert "no target" in left.stdout
-    text = filled_in(
-        text,
-        target=("column", "classes"),
-        age=("range",),
-        income=("range",),
-        color=("categories",),
-        smoker=("boolean",),
-        visits=("levels",),
-    )
-    text = text.replace('column = "outcome"', 'column = "label"').replace("ignore = []", 'ignore = ["name"]')
-    for name in ("name", "label"):
-        text = re.sub(rf'\n\[columns\."{name}"\]\n(#[^\n]*\n)+', "\n", text)
-    (place / "new.toml").write_text(text)
-    assert ok(*CHECK, "new.toml", "table.csv").stdout.startswith("Ready")
-    ok("fit", "table.csv", "-s", "new.toml", "-o", "new", "--dry-run")
 
 
 @pytest.mark.parametrize("target", [None, "label"])
@@ -112,14 +92,6 @@ def test_a_target_by_name_alone_there_and_back():
         found.check()
 
 
-def test_a_target_by_name_alone_is_not_ready(run, refused, place):
-    (place / "s.toml").write_text('[target]\ncolumn = "label"\n')
-    left = run(*CHECK, "s.toml")
-    assert left.exit_code == 1
-    assert "fill in its classes or its range below [target]" in left.stdout
-    assert "below [target]" in refused("fit", "table.csv", "-s", "s.toml", "--public")
-
-
 @pytest.mark.parametrize("name", ["poisoned.csv", "poisoned.csv.gz", "poisoned.parquet"])
 def test_values_are_not_read(ok, place, name):
     """Lines that no reader would survive, and pages that hold nothing: only the names are looked at."""
@@ -145,15 +117,6 @@ def test_names_that_need_care(ok, place):
     assert Schema.from_toml(ok(*NEW, "odd.csv", "-o", "-").stdout).undeclared == tuple(names)
 
 
-def test_a_file_that_is_there_is_left_alone(ok, refused, place):
-    (place / "link.toml").symlink_to("nowhere.toml")
-    before = (place / "schema.toml").read_bytes()
-    assert "name another with --out" in refused(*NEW, "table.csv")  # schema.toml is the default
-    assert (place / "schema.toml").read_bytes() == before
-    assert "--out" in refused(*NEW, "table.csv", "-o", "link.toml")
-    assert not (place / "nowhere.toml").exists()
-
-
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -168,10 +131,6 @@ def test_tables_without_names(refused, place, name, told):
     (place / "bad.parquet").write_text(MARK)
     assert told in refused(*NEW, name, "-o", "new.toml")
     assert not (place / "new.toml").exists()
-
-
-def test_nowhere_to_write(refused, place):
-    assert "nowhere/new.toml" in refused(*NEW, "table.csv", "-o", "nowhere/new.toml")
 
 
 # --- check ------------------------------------------------------------------------------------------
@@ -231,34 +190,18 @@ def test_what_is_missing_is_an_answer_and_no_error(run, place, text, told):
         ("a = ", "not TOML"),
         ("\xff", "UTF-8"),
         ("colour = 1", "'colour': not among"),
-        ("columns = 3", "columns are tables"),
-        ("target = 3", "the target is a table"),
         ("[columns.a]\nrange = [0, 1]\nlevels = ['x', 'y']", "column 'a'"),
         ("[columns.a]\nrange = [nan, 1]", "column 'a'"),
-        ("[columns.a]\nrange = 'all'", "column 'a'"),
-        ("[columns.a]\ncategories = []", "column 'a'"),
         ("[columns.a]\ncategories = ['x', 'x']", "column 'a'"),
         ("[columns.a]\nboolean = false", "column 'a'"),
-        ("[columns.a]\nboolean = 1979-05-27", "column 'a'"),
         ("[columns.a]\nrange = [1979-05-27, 1]", "column 'a'"),
-        ("[columns.a]\nrange = [0, 1]\nmissing = [1]", "column 'a'"),
-        ("[columns.a]\nrange = [0, 1]\nknots = ['x']", "column 'a'"),
-        ("[columns.a]\nrange = [0, 1]\nknots = 1", "column 'a'"),
         ("[target]\nclasses = ['x', 'y']", "target"),
         ("[target]\ncolumn = 'a'\nclasses = ['x']", "target"),
-        ("[target]\ncolumn = 'a'\nclasses = 'xy'", "target"),
         ("[target]\ncolumn = 'a'\nrange = [1, 0]", "target"),
-        ("[target]\ncolumn = 1\nrange = [0, 1]", "target"),
         ("rows = 0", "rows"),
-        ("rows = true", "rows"),
         ("person = 3", "person"),
         ("ignore = 'a'", "ignore"),
-        ("ignore = [1]", "ignore"),
         ("separator = ';;'", "separator"),
-        ("missing_texts = [1]", "missing_texts"),
-        ("interactions = 3", "interactions"),
-        ("interactions = [3]", "interactions"),
-        ("interactions = [['a', 'a']]", "interaction"),
         ("interactions = [['a', 'b']]", "interaction"),
         ("ignore = ['a']\n[columns.a]\nrange = [0, 1]", "a column is a feature"),
     ],
@@ -280,13 +223,108 @@ def test_files_that_are_not_there(refused, place):
     assert "directory" in refused(*CHECK, ".")
 
 
-def test_a_type_that_holds_none_of_the_categories_is_told(run, tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet
+CODEBOOK = """column,kind,min,max,values
+age,number,0,120,
+color,category,,,red|blue
+label,category,,,low|high
+old,number,0,1,
+"""
 
-    pyarrow.parquet.write_table(pa.table({"sex": [0, 1], "ill": ["no", "yes"]}), tmp_path / "table.parquet")
-    schema = tmp_path / "schema.toml"
-    schema.write_text('[target]\ncolumn = "ill"\nclasses = ["no", "yes"]\n[columns.sex]\ncategories = ["f", "m"]\n')
-    result = run("schema", "check", schema, tmp_path / "table.parquet")
-    assert result.exit_code == 1
-    assert "sex: it is stored as int64, which holds none of 'f', 'm'" in result.stdout
+
+@pytest.fixture
+def answer():
+    def invoke(file, *answers, words=(), code=0):
+        done = CliRunner().invoke(app, ["schema", "edit", str(file), *words], input="\n".join(answers) + "\n")
+        assert done.exit_code == code, done.output
+        assert MARK not in done.output
+        return done.output
+
+    return invoke
+
+
+def test_a_codebook_fills_in_a_draft(ok, place):
+    (place / "codebook.csv").write_text(CODEBOOK)
+    said = ok(
+        "schema", "new", "table.csv", "--codebook", "codebook.csv", "--target", "label", "--out", "new.toml"
+    ).stdout
+    found = Schema.load(place / "new.toml")
+    assert found.target.classes == ("low", "high")
+    assert found.columns["age"] == Number((0, 120))
+    assert found.columns["color"] == Category(("red", "blue"))
+    assert set(found.undeclared) == {"name", "income", "smoker", "visits"}
+    assert "2 columns were filled in" in said
+    assert "Only in the codebook, and left out: 'old'" in said
+
+
+def test_a_codebook_alone_makes_a_draft(ok, place):
+    (place / "codebook.csv").write_text(CODEBOOK)
+    ok("schema", "new", "--codebook", "codebook.csv", "--target", "label", "--out", "new.toml")
+    assert Schema.load(place / "new.toml").problems() == []
+    ok("schema", "check", "new.toml")
+
+
+def test_new_refuses_in_one_line(refused, place):
+    assert "--codebook" in refused("schema", "new")
+    (place / "codebook.json").write_text('{"fields": 3}')
+    assert "wrong form" in refused("schema", "new", "table.csv", "--codebook", "codebook.json", "--out", "new.toml")
+    (place / "codebook.csv").write_text(CODEBOOK)
+    assert "codebook has no column" in refused("schema", "new", "-c", "codebook.csv", "-t", "nothing", "-o", "new.toml")
+    refused("schema", "new", "table.csv", "--codebook", "nowhere.csv", "--out", "new.toml")
+    assert not (place / "new.toml").exists()
+
+
+def test_names_are_guessed_in_comments(ok, place):
+    text = ok("schema", "new", "table.csv", "--out", "-").stdout
+    assert 'columns."name"]\n# its name looks like an identifier' in text
+    assert 'columns."smoker"]\n# its name suggests yes and no\n# boolean = true' in text
+
+
+def test_questions_fill_in_a_schema(ok, place, answer):
+    ok("schema", "new", "table.csv", "--target", "label", "--out", "new.toml")
+    said = answer(
+        "new.toml", "low, high", "p", "n", "0, 120", "n", "private", "0, 1e6", "c", "red, blue", "b", "l", "0, 1, 2, 3"
+    )
+    found = Schema.load(place / "new.toml")
+    assert found.target.classes == ("low", "high")
+    assert found.person == "name"
+    assert found.columns == {
+        "age": Number((0, 120)),
+        "income": Number("private", within=(0, 1e6)),
+        "color": Category(("red", "blue")),
+        "smoker": Boolean(),
+        "visits": Ordinal((0, 1, 2, 3)),
+    }
+    assert "complete" in said
+
+
+def test_wrong_answers_are_asked_again(ok, place, answer):
+    ok("schema", "new", "table.csv", "--target", "label", "--out", "new.toml")
+    said = answer("new.toml", "low", "low, high", "x", "i", "n", "120, 0", "a, b", "0, 120", "", "", "", "s")
+    found = Schema.load(place / "new.toml")
+    assert found.ignore == ("name",)
+    assert found.columns == {"age": Number((0, 120))}
+    assert "Answer with one of" in said
+    assert "smaller number first" in said
+    assert "4 problems remain" in said
+
+
+def test_an_end_of_input_keeps_what_was_answered(ok, place):
+    ok("schema", "new", "table.csv", "--target", "label", "--out", "new.toml")
+    done = CliRunner().invoke(app, ["schema", "edit", "new.toml"], input="low, high\n")
+    assert done.exit_code == 1
+    assert Schema.load(place / "new.toml").target.classes == ("low", "high")
+
+
+def test_one_column_is_asked_again(place, answer):
+    answer("schema.toml", "n", "0, 99", words=["--column", "age"])
+    assert Schema.load(place / "schema.toml").columns["age"] == Number((0, 99))
+    answer("schema.toml", "t", "", "0, 20", words=["--column", "visits"])
+    found = Schema.load(place / "schema.toml")
+    assert found.target.column == "visits"
+    assert found.target.range == (0, 20)
+
+
+def test_edit_refuses_in_one_line(refused, place):
+    assert "no column 'x'" in refused("schema", "edit", "schema.toml", "--column", "x")
+    refused("schema", "edit", "table.csv")
+    refused("schema", "edit", "nowhere.toml")

@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from discreet.curator.known_answers import installation
-from discreet.curator.known_answers.installation import Check, entropy_check, law_check, poisson_check
+from discreet.curator import known_draws
+from discreet.curator.known_draws import Check, entropy_check, law_check, poisson_check
 from discreet.curator.lattice.entropy import SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
 
@@ -28,17 +28,17 @@ def test_json(run):
 
 
 def test_a_failed_check_is_exit_code_one(run, monkeypatch):
-    monkeypatch.setattr(installation, "sampler_checks", lambda draws: iter([Check("noise", False, "p = 0")]))
+    monkeypatch.setattr(known_draws, "sampler_checks", lambda draws: iter([Check("noise", False, "p = 0")]))
     result = run("selftest")
     assert result.exit_code == 1
     assert "FAIL" in result.stdout
-    assert "do not fit models" in result.stderr
+    assert "do not fit private models" in result.stderr
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("sampler", "edges"),
-    [(rounded_gaussian, installation._normal_quantiles()), (discrete_laplace, installation._laplace_quantiles())],
+    [(rounded_gaussian, known_draws._normal_quantiles()), (discrete_laplace, known_draws._laplace_quantiles())],
 )
 def test_a_wrong_scale_or_shift_is_found(sampler, edges):
     entropy = SystemEntropy()
@@ -54,7 +54,7 @@ def test_a_wrong_scale_or_shift_is_found(sampler, edges):
 
 @pytest.mark.statistical
 def test_the_two_noises_are_told_apart():
-    assert not law_check("", discrete_laplace, installation._normal_quantiles(), DRAWS, SystemEntropy()).passed
+    assert not law_check("", discrete_laplace, known_draws._normal_quantiles(), DRAWS, SystemEntropy()).passed
 
 
 @pytest.mark.statistical
@@ -63,7 +63,7 @@ def test_a_wrong_sampling_probability_is_found(monkeypatch, numerator):
     n = DRAWS * (1000 if numerator == 7 else 1)
     assert poisson_check(n, SystemEntropy(), numerator).passed
     wrong = numerator + max(1, numerator // 5) + (numerator == 7)
-    monkeypatch.setattr(installation, "poisson_sample", lambda size, _, source: poisson_sample(size, wrong, source))
+    monkeypatch.setattr(known_draws, "poisson_sample", lambda size, _, source: poisson_sample(size, wrong, source))
     assert not poisson_check(n, SystemEntropy(), numerator).passed
 
 

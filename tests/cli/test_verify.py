@@ -7,6 +7,7 @@ import pytest
 from discreet import DPLogisticRegression
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
+from tests.covering import covering
 
 
 def tampered(path, change):
@@ -139,8 +140,7 @@ def test_a_folder_holds_with_its_charge(run, place):
         assert run("verify", name, "--ledger", "budget.db").exit_code == 0
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.999])
+@covering(("share", [0.0, 0.3, 0.6, 0.999]), ("name", FILES))
 def test_a_flipped_bit_in_any_file(fails, place, name, share):
     path = place / "model" / name
     content = bytearray(path.read_bytes())
@@ -266,7 +266,7 @@ def unchecked(run):
 
 
 def test_a_folder_without_pyarrow_could_not_be_checked(unchecked, place, monkeypatch):
-    tables = ("discreet.schema", "discreet.curator.tables", "discreet.models.table", "discreet.models.model_folder")
+    tables = ("discreet.schema", "discreet.curator.tables", "discreet.models.table", "discreet.models.persist")
     for name in [name for name in sys.modules if name.startswith(tables)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

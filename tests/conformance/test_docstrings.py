@@ -1,65 +1,206 @@
-"""Every public thing says what it is, and every paid answer says why it is private."""
+"""Every paid answer says why it is private, and every public thing what it is: in sections, with examples that run."""
 
 import ast
+import doctest
 import inspect
 import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import discreet
+from discreet import Ledger
 from discreet.curator import Curator
-from tests.public_names import callables
+from discreet.solvers.base import Chooses, Solver
+from tests.public_names import PACKAGES, callables
 
 SRC = Path(discreet.__file__).parent
 PRIVACY = "\nPrivacy\n-------\n"
 PAID = ("noisy_", "select_", "sample_", "perturbed_")
-MODULES = sorted(SRC.rglob("*.py"))
+WHOLE = ("Bounds", "Budget", "Certificate", "Ledger", "Schema", "SchemaEncoder", "TableModel", "TableSearch")
+"""Classes whose methods have all sections too, as have the estimators'."""
+INSIDE = {"Certificate.of", "Ledger.abandon", "Ledger.key", "Ledger.recognize", "Ledger.settle"}
+"""Methods that discreet's own code calls, and users do not: a summary is enough."""
+FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
+SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 
 
-def answers():
-    return [name for name, _ in inspect.getmembers(Curator, inspect.isfunction) if name.startswith(PAID)]
-
-
-def test_there_are_answers():
-    assert {"noisy_gradient", "noisy_count"} <= set(answers())
-
-
-@pytest.mark.parametrize("name", answers())
-def test_every_answer_has_its_proof(name):
-    """What leaves is said at the curator's method, why it is private where the question is answered."""
-    claim = inspect.getdoc(getattr(Curator, name)).split(PRIVACY)[1]
-    module, function = re.search(r"\bProof:\s``queries\.(\w+)\.(\w+)``\.$", claim).groups()
-    assert function == name
-    assert len(claim.split("Proof:")[0].split()) >= 5
-    question = getattr(import_module(f"discreet.curator.queries.{module}"), function)
-    proof = inspect.getdoc(question).split(PRIVACY)[1]
-    for part in ("Sensitivity:", "Mechanism:", "Event:", "Conditions:"):
-        assert part in proof
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("name", callables())
-def test_public_names_have_docstrings(name):
-    thing = callables()[name]
-    assert thing.__doc__
-    # a NamedTuple's or a dataclass's generated text says nothing
-    assert not thing.__doc__.startswith(f"{name}(")
-    if inspect.isclass(thing):
-        own = [item for item in vars(thing).items() if not item[0].startswith("_")]
-        for attribute, value in own:
-            if inspect.isfunction(value) or isinstance(value, property):
-                assert inspect.getdoc(value), f"{name}.{attribute} has no docstring"
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SRC)))
-def test_modules_have_docstrings(path):
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_every_answer_has_its_proof():
+    """What leaves is said at the curator's method, why it is private where the query is answered."""
+    answers = [name for name, _ in inspect.getmembers(Curator, inspect.isfunction) if name.startswith(PAID)]
+    assert {"noisy_gradient", "noisy_count"} <= set(answers)
+    for name in answers:
+        claim = inspect.getdoc(getattr(Curator, name)).split(PRIVACY)[1]
+        module, function = re.search(r"\bProof:\s``queries\.(\w+)\.(\w+)``\.$", claim).groups()
+        assert function == name
+        assert len(claim.split("Proof:")[0].split()) >= 5
+        query = getattr(import_module(f"discreet.curator.queries.{module}"), function)
+        proof = inspect.getdoc(query).split(PRIVACY)[1]
+        assert all(part in proof for part in ("Sensitivity:", "Mechanism:", "Event:", "Conditions:")), name
 
 
 def test_files_that_are_named_exist():
-    named = {name: path for path in SRC.rglob("*.py") for name in re.findall(r"``([\w/]+\.py)``", path.read_text())}
+    names = {name: path for path in SRC.rglob("*.py") for name in re.findall(r"``([\w/]+\.py)``", path.read_text())}
     files = [f"/{path.relative_to(SRC)}" for path in SRC.rglob("*.py")]
-    assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == []
+    assert [name for name in names if not any(file.endswith(f"/{name}") for file in files)] == []
+
+
+# --- numpydoc's sections ----------------------------------------------------------------------------
+
+
+def sections(text):
+    """Return the sections of a docstring by their titles, and what precedes them under ``""``."""
+    pieces = SECTION.split(text)
+    return {"": pieces[0], **dict(zip(pieces[1::2], pieces[2::2], strict=True))}
+
+
+def described(section):
+    """Return name -> type of a section's entries; an entry of several names counts for each."""
+    entries = {}
+    for line in section.splitlines():
+        if line and not line[0].isspace():
+            names, _, kind = line.partition(" : ")
+            entries |= {name.strip().lstrip("*"): kind for name in names.split(",")}
+    return entries
+
+
+def methods(cls):
+    """Yield the public methods of a class that this library wrote, inherited ones among them."""
+    for name, _ in inspect.getmembers_static(cls):
+        function = inspect.unwrap(getattr(cls, name)) if callable(getattr(cls, name)) else None
+        if name.startswith("_") or function is None or inspect.isclass(function):
+            continue
+        routing = name.startswith("set_") and name.endswith("_request")  # scikit-learn makes these
+        if str(getattr(function, "__module__", "")).startswith("discreet") and not routing:
+            yield name, function
+
+
+def summary_problems(thing, name):
+    summary = sections(inspect.getdoc(thing) or "")[""].strip().split("\n\n")[0]
+    return [] if summary and "\n" not in summary else [f"{name}: no summary in one line"]
+
+
+def parameter_problems(thing, name, entries):
+    try:
+        names = inspect.signature(thing).parameters
+    except (TypeError, ValueError):
+        return []
+    if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or hasattr(thing, "__members__")):
+        return []
+    signature = [key for key in names if key not in ("self", "cls") and key.strip("_")]
+    untyped = [f"{name}: parameter {key} has no type" for key, kind in entries.items() if not kind]
+    wrong = [f"{name}: Parameters are {list(entries)}, the signature's {signature}"]
+    return untyped + (wrong if list(entries) != signature else [])
+
+
+def result_problems(function, name, titles):
+    silent = inspect.signature(function).return_annotation in (None, "None")
+    problems = [] if silent or {"Returns", "Yields"} & titles else [f"{name}: no Returns"]
+    nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
+    raises = any(isinstance(node, ast.Raise) and node.exc for node in nodes)
+    return problems + ([f"{name}: no Raises"] if raises and "Raises" not in titles else [])
+
+
+def problems(thing, name):
+    """Return what a docstring lacks."""
+    if inspect.isclass(thing) and issubclass(thing, Exception | Warning):
+        return [] if thing.__doc__ else [f"{name}: no docstring"]
+    parts = sections(inspect.getdoc(thing) or "")
+    lacks = summary_problems(thing, name) + parameter_problems(thing, name, described(parts.get("Parameters", "")))
+    lacks += [] if ">>>" in parts.get("Examples", "") else [f"{name}: no Examples"]
+    return lacks if inspect.isclass(thing) else lacks + result_problems(thing, name, set(parts))
+
+
+def test_public_docstrings_have_their_sections():
+    lacks = []
+    for name, thing in callables().items():
+        lacks += problems(thing, name)
+        if name in WHOLE or name.startswith("DP"):
+            called = {f"{name}.{key}": method for key, method in methods(thing)}
+            lacks += [problem for key in called.keys() - INSIDE for problem in problems(called[key], key)]
+        elif inspect.isclass(thing):
+            lacks += [
+                problem for key, method in methods(thing) for problem in summary_problems(method, f"{name}.{key}")
+            ]
+            lacks += [
+                f"{name}.{key}: no docstring"
+                for key, value in vars(thing).items()
+                if key[0] != "_" and isinstance(value, property) and not inspect.getdoc(value)
+            ]
+    assert lacks == []
+
+
+def test_methods_inside_are_those_of_a_class():
+    names = {f"{name}.{key}" for name in WHOLE for key, _ in methods(callables()[name])}
+    assert names >= INSIDE
+
+
+def test_what_every_solver_has_is_described_once():
+    """The protocol's methods have all sections but an example: a protocol cannot be called."""
+    for protocol in (Solver, Chooses):
+        lacks = [problem for key, method in methods(protocol) for problem in problems(method, key)]
+        assert lacks == [f"{key}: no Examples" for key, _ in methods(protocol)]
+
+
+# --- examples ---------------------------------------------------------------------------------------
+
+
+def run(thing, name, names=None):
+    """Run one docstring's examples; return the names that it leaves, and what went wrong."""
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(thing) or "", dict(names or {}), name, None, 0)
+    wrong = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=wrong.append, clear_globs=False)
+    return example.globs, "".join(wrong)
+
+
+def failures(thing, name):
+    """Run a callable's examples, and those of its methods, which continue them."""
+    names, text = run(thing, name)
+    wrong = [text]
+    if inspect.isclass(thing):
+        for key, method in methods(thing):
+            if ">>>" in (inspect.getdoc(method) or ""):
+                wrong.append(
+                    run(method, f"{name}.{key}", run(thing, name)[0] if thing is Ledger else names)[1]
+                )  # charges add up
+    return [text for text in wrong if text]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_examples_run(package):
+    elsewhere = {} if package == "discreet" else callables("discreet")
+    names = {name: thing for name, thing in callables(package).items() if name not in elsewhere}
+    assert [text for name, thing in names.items() for text in failures(thing, name)] == []
+
+
+def wrong(first, second=2):
+    """Do something.
+
+    Parameters
+    ----------
+    first
+        One.
+
+    Examples
+    --------
+    >>> 1 + 1
+    3
+    """
+    if first:
+        raise ValueError
+    return second
+
+
+def test_what_is_missing_is_found():
+    lacks = " ".join(problems(wrong, "wrong"))
+    for part in ("first has no type", "['first', 'second']", "no Returns", "no Raises"):
+        assert part in lacks
+    assert "Expected:\n    3\nGot:\n    2" in run(wrong, "wrong")[1]
+    assert "no Examples" in " ".join(problems(inspect.cleandoc, "cleandoc"))
+    assert described("one, two : int\n    Two.\n**rest : dict\n    More.") == {
+        "one": "int",
+        "two": "int",
+        "rest": "dict",
+    }

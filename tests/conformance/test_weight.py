@@ -64,7 +64,7 @@ for solver in (GradientDescent(n_steps=2), StochasticGradientDescent(n_steps=2, 
 compiled, cached = [], 0
 for name, module in list(sys.modules.items()):
     if name.startswith("discreet"):
-        for item in vars(module).values():
+        for item in [getattr(item, "compiled", item) for item in vars(module).values()]:
             if isinstance(item, Dispatcher):
                 cached += sum(item.stats.cache_hits.values())
                 compiled += [item.__name__] * sum(item.stats.cache_misses.values())

@@ -17,7 +17,7 @@ from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Softmax
-from tests.equivalence.reference import ZERO_OUT, bounds_for
+from tests.promises.reference import ZERO_OUT, bounds_for
 
 
 def opened(*releases, budget=ZERO_OUT, loss=None):

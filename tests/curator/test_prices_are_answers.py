@@ -9,6 +9,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import Curator, Edges, PrivateData, Problem, session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
+from tests.covering import covering
 from tests.replaying import window
 
 UNSAMPLED = (
@@ -32,8 +33,9 @@ def test_a_query_that_does_not_sample_is_not_priced_as_sampled(query):
         opened(Release(query, 1, sampling_probability=0.25, mechanism=mechanism))
 
 
-@pytest.mark.parametrize("query", ["noisy_gradient", *UNSAMPLED[:-1]])
-@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "noisy_max"])
+@covering(
+    ("mechanism", ["exponential", "permute_and_flip", "noisy_max"]), ("query", ["noisy_gradient", *UNSAMPLED[:-1]])
+)
 def test_a_sum_is_not_priced_as_a_choice(query, mechanism):
     """A choice of bounded range costs a quarter of a Gaussian sum at the same multiplier."""
     with pytest.raises(PlanViolation, match="is answered by"):
@@ -78,6 +80,7 @@ ASKED = {
     "noisy_share_within": lambda c, w: c.noisy_share_within(w, 0, clip=0.5),
     "noisy_score": lambda c, w: c.noisy_score(w),
     "noisy_count": lambda c, w: c.noisy_count(),
+    "noisy_weight": lambda c, w: c.noisy_weight(),
     "noisy_mean": lambda c, w: c.noisy_mean(clip=0.5, n=4.0),
     "noisy_mean_squares": lambda c, w: c.noisy_mean_squares(clip=0.5, n=4.0),
     "noisy_second_moment": lambda c, w: c.noisy_second_moment(clip=0.5, n=4.0),

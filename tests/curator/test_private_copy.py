@@ -16,7 +16,7 @@ from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
 from discreet.errors import DiscreetError
 from discreet.losses import Logistic
-from tests.equivalence.reference import ZERO_OUT, bounds_for, measure, records_of, size
+from tests.promises.reference import ZERO_OUT, bounds_for, measure, records_of, size
 
 PLAN = Plan([Release("noisy_gradient", 1, clip=1.0)])
 

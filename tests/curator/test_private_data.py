@@ -19,6 +19,7 @@ from discreet.losses import Huber, Logistic, Poisson, Softmax, Squared
 from discreet.losses.base import derivative
 from discreet.scale import limited
 from discreet.solvers import GradientDescent
+from tests.covering import covering
 
 
 @pytest.mark.parametrize(
@@ -74,8 +75,10 @@ def opened(n, relation="add_remove", groups=None, ledger=False, X=None):
     return data.open(priced, Logistic())
 
 
-@pytest.mark.parametrize("limit", ["folder", "memory"])
-@pytest.mark.parametrize(("relation", "persons"), [("add_remove", False), ("add_remove", True), ("replace_one", True)])
+@covering(
+    (("relation", "persons"), [("add_remove", False), ("add_remove", True), ("replace_one", True)]),
+    ("limit", ["folder", "memory"]),
+)
 def test_a_limit_that_is_no_use_is_refused_before_the_charge_whatever_a_private_number(
     tmp_path, monkeypatch, limit, relation, persons
 ):
@@ -100,7 +103,7 @@ def test_a_folder_without_room_is_refused_before_the_charge_where_the_number_of_
         opened(10, "replace_one", ledger=ledger)  # needs none
         with pytest.raises(Unsupported, match="DISCREET_SCRATCH"):
             opened(5000, "replace_one", ledger=ledger)
-    monkeypatch.setattr("discreet.curator.records.machine.free_disk", lambda folder: 1000)
+    monkeypatch.setattr("discreet.curator.records.storage.free_disk", lambda folder: 1000)
     with limited(memory=100_000, folder=tmp_path), pytest.raises(Unsupported, match="DISCREET_SCRATCH"):
         opened(5000, "replace_one", ledger=ledger)
     assert ledger.spent("a").fits == 1

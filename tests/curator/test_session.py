@@ -16,7 +16,7 @@ from discreet.curator.private_data import PrivateData
 from discreet.curator.session import Session, schedule
 from discreet.errors import PlanViolation
 from discreet.losses import Logistic
-from tests.equivalence.reference import ZERO_OUT, bounds_for
+from tests.promises.reference import ZERO_OUT, bounds_for
 from tests.replaying import window
 
 NOISES = (4.0, 1.5, 2.0)

@@ -17,6 +17,7 @@ from discreet.curator.records.recoding import Recoding
 from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.perturbation.cases import stream
 from tests.solvers.whitened.cases import descent, opened, rows_through
@@ -83,8 +84,10 @@ def log_loss_above_trivial(p, share, epsilon, relation):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize(("p", "share", "epsilon"), [(5, 0.7, 0.01), (60, 0.9, 0.01), (5, 0.7, 0.1), (20, 0.9, 1.0)])
+@covering(
+    (("p", "share", "epsilon"), [(5, 0.7, 0.01), (60, 0.9, 0.01), (5, 0.7, 0.1), (20, 0.9, 1.0)]),
+    ("relation", ["zero_out", "replace_one"]),
+)
 def test_probabilities_without_signal(p, share, epsilon, relation):
     """Knowing nothing costs log 2 - entropy; a private share with a quarter of the budget is the measure beyond."""
     loss, error = log_loss_above_trivial(p, share, epsilon, relation)
@@ -167,9 +170,7 @@ def odd_table(kind, n=SIZE):
 ODD = ["too wide", "constant", "declared constant", "duplicated", "years", "one feature", "negative"]
 
 
-@pytest.mark.parametrize("kind", ODD)
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@covering(("relation", ["zero_out", "replace_one"]), ("name", MODELS), ("kind", ODD))
 def test_odd_tables_are_learned(kind, name, relation):
     X, target, bounds = odd_table(kind)
     y = target if name in ("ridge", "huber") else np.where(target > 0, 1, -1)
@@ -213,9 +214,11 @@ def test_the_default_penalty_lets_far_ranges_count(kind, estimator):
     assert model.score(X, y) > (0.5 if numbers else 0.8)
 
 
-@pytest.mark.parametrize("kind", ["too wide", "duplicated", "one feature", "constant"])
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
-@pytest.mark.parametrize("form", ["full", "diagonal", "plain", "recipe", "declared recipe"])
+@covering(
+    ("form", ["full", "diagonal", "plain", "recipe", "declared recipe"]),
+    ("epsilon", [0.05, 1.0, 50.0]),
+    ("kind", ["too wide", "duplicated", "one feature", "constant"]),
+)
 def test_nothing_diverges(kind, epsilon, form):
     """Too many steps with too much momentum, on any table: margins stay within what the ball allows."""
     X, target, bounds = odd_table(kind, n=200)
@@ -230,9 +233,7 @@ def test_nothing_diverges(kind, epsilon, form):
     assert np.abs(model.decision_function(X)).max() < 1e7
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
+@covering(("relation", ["zero_out", "replace_one", "add_remove"]), ("intercept", [True, False]), ("name", MODELS))
 def test_tables_of_nothing(name, intercept, relation):
     """All records null, and two records: a model all the same."""
     for X, y in ((np.full((50, 3), np.nan), np.ones(50)), (np.array([[1.0, 0, 0], [0, 1, 0]]), np.array([1.0, -1.0]))):
@@ -265,7 +266,7 @@ def test_many_columns(wrap):
     for chosen in (solver, "auto"):
         model = MODELS["logistic"](epsilon=20.0, bounds=1.0, neighbors="zero_out", solver=chosen)
         fitted(model, wrap(X), y)
-        assert model.certificate_.solver["name"] == "standardized" or chosen == "auto"
+        assert model.certificate_.solver["coordinates"] == "diagonal" or chosen == "auto"
         assert np.isfinite(model.decision_function(X)).all()
         assert np.argmax(model.coef_[0]) == 0 or chosen == "auto"
 

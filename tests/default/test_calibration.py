@@ -24,7 +24,7 @@ Y = (RNG.random(20_000) < 1 / (1 + np.exp(0.7 - 2 * X @ TRUE))).astype(int)
 
 
 FORMS = {
-    "stage": (descent(n_steps=8), descent(n_steps=8, calibrate_probabilities=False)),
+    "stage": (descent(n_steps=8), descent(n_steps=8, calibrate=False)),
     "recipe": (Recipe(n_steps=8), Recipe(n_steps=8, shares=Shares(calibration=0.0))),
 }
 
@@ -76,14 +76,14 @@ def test_the_plan_has_one_gradient_more_where_it_is_used():
         "asked not to": (Recipe(shares=Shares(calibration=0.0)), domain(), Logistic()),
         "hinge": (Recipe(), domain(), SmoothedHinge(0.5)),
         "softmax": (Recipe(), domain(outputs=3), Softmax(3)),
-        "stage, asked not to": (descent(calibrate_probabilities=False), domain(), Logistic()),
+        "stage, asked not to": (descent(calibrate=False), domain(), Logistic()),
         "stage of numbers": (descent(), domain(), Squared()),
         "plain": (descent("plain"), domain(), Logistic()),
         "diagonal": (descent("diagonal"), domain(), Logistic()),
     }
     asked = {**counts, **without}
     found = {name: gradients(solver.plan(where, loss, NoPenalty())) for name, (solver, where, loss) in asked.items()}
-    first = {"logistic", "asked not to", "hinge", "softmax"}  # of classes with an intercept, for their shares
+    first = {"softmax"}  # for the shares of classes; those of two are an entry of a gradient
     assert found == {name: 12 + (name in counts) + (name in first) for name in asked}
 
 

@@ -7,10 +7,11 @@ import pytest
 from scipy.optimize import minimize
 
 from discreet import Bounds, DPLogisticRegression
-from discreet.default.classes import best_constant, best_log_count, class_shares
 from discreet.default.recipe import Recipe
+from discreet.default.target import best_constant, best_log_count, class_shares
 from discreet.losses import Logistic, Poisson, SmoothedHinge, Softmax
 from discreet.losses.base import derivative, derivatives, value, values
+from tests.covering import covering
 from tests.default.cases import RECIPES, run
 
 TWO = {"logistic": Logistic(), "hinge": SmoothedHinge(0.5)}
@@ -134,26 +135,29 @@ def test_the_best_log_count(strength):
     assert best_log_count(7.0, 0.0) == pytest.approx(math.log(7.0), abs=1e-4)
 
 
+def first_gradient(seen):
+    """Of two classes an entry of it, asked of records as they are; of several the gradient of constant rows."""
+    return next(one for one in seen if one.query in ("noisy_gradient", "noisy_coordinate_gradient"))
+
+
 @pytest.mark.parametrize("loss", [*TWO.values(), Softmax(3)], ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("kind", ["clipped", "declared", "diagonal"])
 def test_the_first_gradient_counts_classes(kind, loss):
     """Its exact sum is that of the table's counts, up to the lattice; without an intercept there is none."""
     _, plan, seen, _ = run(RECIPES[kind], loss)
-    entries = [release.count for release in plan.releases if release.query == "noisy_gradient"]
+    entries = [release.count for release in plan.releases if release.query.endswith("_gradient")]
     assert entries[:2] == [1, RECIPES[kind].n_steps]
-    first = next(one for one in seen if one.query == "noisy_gradient")
-    assert first.exact.size == loss.n_outputs
+    assert first_gradient(seen).exact.size == loss.n_outputs
     _, plan, seen, _ = run(RECIPES[kind], loss, intercept=False)
-    assert next(one for one in seen if one.query == "noisy_gradient").exact.size == 3 * loss.n_outputs
+    assert first_gradient(seen).exact.size == 3 * loss.n_outputs
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "softmax"])
-@pytest.mark.parametrize("kind", ["clipped", "declared", "diagonal"])
+@covering(("kind", ["clipped", "declared", "diagonal"]), ("loss", ["logistic", "hinge", "softmax"]))
 def test_the_first_gradient_is_that_of_the_counts(kind, loss):
     """No record's slope is cut: the exact sum is n times the mean gradient of the true shares, up to the lattice."""
     loss = {**TWO, "softmax": Softmax(3)}[loss]
     _, _, seen, _ = run(RECIPES[kind], loss, epsilon=300.0)
-    first = next(one for one in seen if one.query == "noisy_gradient")
+    first = first_gradient(seen)
     labels = np.bincount(label_draws(loss), minlength=max(2, loss.n_outputs))
     expected = len(label_draws(loss)) * gradient_of(loss, labels / labels.sum())
     np.testing.assert_allclose(np.ravel(first.exact) * first.unit.step, expected, rtol=1e-3, atol=1e-3 * labels.sum())

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from discreet.losses import Logistic, Poisson, Softmax
+from tests.covering import covering
 from tests.default.cases import RECIPES, run
 
 pytestmark = pytest.mark.statistical
@@ -44,8 +45,7 @@ def p_value(noise):
     return min(float(stats.kstest(noise, "norm").pvalue), 2.0 * min(width, 1.0 - width))
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
-@pytest.mark.parametrize("case", CASES)
+@covering(("case", CASES), ("relation", ["replace_one", "zero_out", "add_remove"]))
 def test_every_answer_has_the_planned_noise(case, relation):
     for query, noise in deviates(*CASES[case], relation).items():
         assert p_value(noise) > SIGNIFICANCE, query

@@ -49,6 +49,19 @@ def test_the_forecast_falls_with_signal_and_stays_above_its_floor(kind):
     assert all(forecast.floor <= forecast.lost for forecast in found)
 
 
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
+def test_the_certificate_says_what_was_expected(kind):
+    """The form, its signal and the forecast with its spread and floor: as in the quote, whatever the records are."""
+    X, y = np.random.default_rng(0).uniform(-1, 1, (200, 3)), np.arange(200) % 2
+    facts = {"classes": (0, 1)} if kind is DPLogisticRegression else {"target": (0, 10)}
+    model = kind(1.0, 1e-9, bounds=Bounds(1.0, **facts), ledger=False)
+    notes, text = model.fit(X, y).certificate_.notes, model.quote(X, y).explain()
+    for start in ("auto chose", "Signal: N =", "Forecast: privacy costs about"):
+        assert [note for note in notes if note.startswith(start)] == [
+            line for line in text.splitlines() if line.startswith(start)
+        ]
+
+
 def test_a_quote_holds_no_records():
     quote = quoted(DPLogisticRegression)
     assert all("PrivateData" not in type(value).__name__ for value in (*vars(quote).values(), *quote.facts))

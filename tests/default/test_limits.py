@@ -7,21 +7,17 @@ out); objectives agree to 1e-8.
 import math
 
 import numpy as np
-import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
-from discreet import DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPRidge
+from discreet import DPLinearRegression, DPLogisticRegression
 from discreet.default import Recipe
-from tests.limits.test_optimum import logistic, squared, weights
+from tests.covering import covering
+from tests.limits.test_optimum import logistic, weights
 from tests.solvers.whitened.cases import descent
 
 NEAR = 2e-4
 LIMIT = Recipe(n_steps=12, n_travel=100, n_newton=20, weight_radius=1e3, slope_limit=1e3)
 """Steps until nothing moves; no row and no slope counts less."""
-SINGULAR = pytest.mark.xfail(
-    reason="a direction of mere rounding is kept at 1e-7 of the largest: whitened by 3000, it leaves images few bits"
-)
 
 
 def apart(found, best):
@@ -37,75 +33,12 @@ def classifier(cls, X, y, classes, solver=LIMIT, alpha=0.0, **facts):
     return cls(math.inf, solver=solver, **facts).fit(X, y)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("alpha", [0.0, 1e-3, 0.1])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_logistic_regression(table, alpha, intercept):
-    A = table.with_ones if intercept else table.X
-    theirs = LogisticRegression(
-        C=1 / (alpha * len(A)) if alpha else math.inf, fit_intercept=False, tol=1e-12, max_iter=10_000
-    )
-    best = theirs.fit(A, table.signs).coef_[0]
-    model = classifier(DPLogisticRegression, table.X, table.signs, (-1, 1), alpha=alpha, fit_intercept=intercept)
-    found = coefficients(model, intercept)
-    assert apart(found, best) < NEAR
-    objective = logistic(A, table.signs, alpha)
-    assert objective.value(found) - objective.value(best) < 1e-8
-
-
-@pytest.mark.parametrize("alpha", [1e-3, 0.1])
-def test_softmax(table, alpha):
-    A = table.with_ones
-    theirs = LogisticRegression(C=1 / (alpha * len(A)), fit_intercept=False, tol=1e-12, max_iter=10_000)
-    best = theirs.fit(A, table.labels).coef_
-    model = classifier(DPLogisticRegression, table.X, table.labels, (0, 1, 2), alpha=alpha)
-    assert apart(np.hstack([model.coef_, model.intercept_[:, None]]), best) < NEAR
-
-
-def test_the_smoothed_hinge_is_that_of_gradient_descent(table):
-    models = [classifier(DPLinearSVC, table.X, table.signs, (-1, 1), solver, alpha=1e-2) for solver in (LIMIT, "gd")]
-    assert apart(weights(models[0]), weights(models[1])) < NEAR
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_least_squares(table, intercept):
-    A = table.with_ones if intercept else table.X
-    best = np.linalg.lstsq(A, table.numbers, rcond=None)[0]
-    model = DPLinearRegression(math.inf, bounds=1.0, target=(-1, 1), solver=LIMIT, fit_intercept=intercept)
-    model.fit(table.X, table.numbers)
-    assert apart(coefficients(model, intercept), best) < NEAR
-
-
-@pytest.mark.parametrize("alpha", [1e-3, 0.1])
-def test_ridge(table, alpha):
-    A, y = table.with_ones, table.numbers
-    best = np.linalg.solve(A.T @ A / len(A) + alpha * np.eye(A.shape[1]), A.T @ y / len(A))
-    model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=alpha, solver=LIMIT).fit(table.X, y)
-    assert apart(weights(model), best) < NEAR
-    objective = squared(A, y, alpha)
-    assert objective.value(weights(model)) - objective.value(best) < 1e-7
-
-
-def test_the_penalty_of_newton_steps_is_roughly_right(table):
-    """A penalty that is wrong by the square of the target's scale is far off."""
-    A, y = table.with_ones, table.numbers
-    best = np.linalg.solve(A.T @ A / len(A) + 0.1 * np.eye(A.shape[1]), A.T @ y / len(A))
-    model = DPRidge(math.inf, bounds=1.0, target=(-1, 1), alpha=0.1, solver=LIMIT)
-    assert apart(weights(model.fit(table.X, y)), best) < 0.01
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_huber_is_that_of_gradient_descent(table, alpha):
-    models = [
-        DPHuberRegressor(math.inf, bounds=1.0, target=(-1, 1), alpha=alpha, solver=solver).fit(table.X, table.numbers)
-        for solver in (LIMIT, "gd")
-    ]
-    assert apart(weights(models[0]), weights(models[1])) < NEAR
-
-
-@pytest.mark.parametrize("shared", [0.0, 0.5])
-@pytest.mark.parametrize(
-    ("wrap", "intercept", "near"), [(sparse.csr_array, True, 1e-8), (np.asarray, False, 1e-8), (np.asarray, True, 1e-5)]
+@covering(
+    (
+        ("wrap", "intercept", "near"),
+        [(sparse.csr_array, True, 1e-8), (np.asarray, False, 1e-8), (np.asarray, True, 1e-5)],
+    ),
+    ("shared", [0.0, 0.5]),
 )
 def test_the_diagonal_form_converges(wrap, intercept, near, shared):
     """Features with a common part have one direction with a curvature p times as large as the others'.
@@ -122,7 +55,6 @@ def test_the_diagonal_form_converges(wrap, intercept, near, shared):
     assert objective.value(coefficients(model, intercept)) - objective.value(objective.optimum(20 + intercept)) < near
 
 
-@SINGULAR
 def test_the_limit_survives_columns_that_say_the_same(table):
     """Collinear and constant columns: the second moment is singular."""
     X = np.hstack([table.X, table.X[:, :1], np.full((len(table.X), 1), 0.5)])

@@ -11,6 +11,7 @@ import pytest
 from discreet import Bounds, DPHuberRegressor, DPLinearRegression, DPLogisticRegression
 from discreet.default import Recipe
 from discreet.testing import seeded
+from tests.covering import covering
 
 TARGETS = {
     "fitting": (lambda e: e, (-4.0, 4.0)),
@@ -35,16 +36,15 @@ def mean_r2(kind, n, epsilon, relation, target, slope=0.0, seeds=4):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("kind", [DPLinearRegression, DPHuberRegressor])
+@covering(
+    ("kind", [DPLinearRegression, DPHuberRegressor]), ("target", TARGETS), ("relation", ["zero_out", "replace_one"])
+)
 def test_without_signal_the_default_stays_at_the_mean(kind, relation, target):
     assert mean_r2(kind, 2000, 1.0, relation, target) > -0.06
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("target", TARGETS)
+@covering(("target", TARGETS), ("relation", ["zero_out", "replace_one"]))
 def test_signal_is_found_whatever_the_declared_range(relation, target):
     least = 0.2 if target == "lognormal" else 0.4  # of .39 and .64
     assert mean_r2(DPLinearRegression, 3000, 1.0, relation, target, slope=0.8) > least
@@ -77,8 +77,7 @@ def test_steps_in_declared_coordinates_find_a_slope_or_the_mean(slope, low, high
     assert (model.coef_noise_ >= 0).all()
 
 
-@pytest.mark.parametrize(("slope", "low"), [(0.0, -0.05), (0.4, 0.3)])
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@covering(("relation", ["zero_out", "replace_one"]), (("slope", "low"), [(0.0, -0.05), (0.4, 0.3)]))
 def test_pure_budgets_learn_a_slope_and_stay_at_the_mean_without_one(slope, low, relation):
     X, y = tilted(4000, slope)
     with seeded(0):

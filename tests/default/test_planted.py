@@ -12,6 +12,7 @@ from discreet.default.recipe import Recipe
 from discreet.default.weighted import Weighted
 from discreet.solvers import calibration
 from discreet.testing import fresh_noise, neighbor_pairs, replay
+from tests.covering import covering
 from tests.default import test_classes, test_price
 from tests.default.cases import RECIPES
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
@@ -25,8 +26,7 @@ def findings(kind="weighted", name="logistic", relation="replace_one", words="hi
     return {finding.kind for report in found for finding in report.findings}
 
 
-@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
-@pytest.mark.parametrize("kind", ["weighted", "declared, weighted"])
+@covering(("kind", ["weighted", "declared, weighted"]), ("name", ["logistic", "softmax", "ridge"]))
 def test_honest_code_passes(kind, name):
     assert not findings(kind, name)
 
@@ -81,8 +81,7 @@ def test_a_hessian_at_the_exact_mean(monkeypatch):
     assert "attribute" in findings()
 
 
-@pytest.mark.parametrize("kind", ["declared", "diagonal", "clipped"])
-@pytest.mark.parametrize("name", ["logistic", "softmax", "svc"])
+@covering(("name", ["logistic", "softmax", "svc"]), ("kind", ["declared", "diagonal", "clipped"]))
 def test_exact_shares_of_classes(monkeypatch, name, kind):
     """Steps that start where the labels are, not where a noisy answer says that they are."""
     honest = Recipe._class_shares

@@ -11,11 +11,13 @@ from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
+from discreet.curator import Curator
 from discreet.default import Recipe, Shares
 from discreet.default.recipe import COUNT_SHARE, newton_shares
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, L2, Box, GroupL2, NoPenalty
+from tests.covering import covering
 from tests.default.cases import RECIPES, run, share
 from tests.solvers.whitened.cases import RELATIONS, answers_left
 from tests.solvers.whitened.test_price import problem
@@ -29,14 +31,9 @@ LOSSES = {
     "poisson": Poisson(2.0),
 }
 EACH = pytest.mark.parametrize("kind", RECIPES)
-EACH_LOSS = pytest.mark.parametrize("loss", LOSSES)
-EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS)
 
 
-@EACH
-@EACH_LOSS
-@EACH_RELATION
-@pytest.mark.parametrize("intercept", [True, False])
+@covering(("intercept", [True, False]), ("relation", RELATIONS), ("loss", LOSSES), ("kind", RECIPES))
 def test_every_planned_answer_is_asked_and_none_else(kind, loss, relation, intercept):
     curator, plan, seen, solution = run(RECIPES[kind], LOSSES[loss], relation, intercept=intercept)
     assert set(answers_left(curator).values()) == {0}
@@ -48,9 +45,7 @@ def test_every_planned_answer_is_asked_and_none_else(kind, loss, relation, inter
             curator._session.spend(release.query, release.clip or 1.0)
 
 
-@EACH
-@EACH_LOSS
-@EACH_RELATION
+@covering(("relation", RELATIONS), ("loss", LOSSES), ("kind", RECIPES))
 def test_each_answer_has_the_noise_of_its_own_entry_in_the_order_of_the_plan(kind, loss, relation):
     """Calibration's gradient after those of the steps, the moment of weighted rows after that of standardized ones."""
     curator, plan, seen, _ = run(RECIPES[kind], LOSSES[loss], relation)
@@ -63,10 +58,7 @@ def test_each_answer_has_the_noise_of_its_own_entry_in_the_order_of_the_plan(kin
             assert asked * (1 - 1e-15) <= realized <= asked * (1 + 1e-6)
 
 
-@EACH
-@EACH_RELATION
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-@pytest.mark.parametrize("loss", ["logistic", "huber"])
+@covering(("loss", ["logistic", "huber"]), ("epsilon", [0.1, 1.0, 8.0]), ("relation", RELATIONS), ("kind", RECIPES))
 def test_the_certificate_costs_the_whole_budget_and_not_more(kind, loss, relation, epsilon):
     curator, _, seen, _ = run(RECIPES[kind], LOSSES[loss], relation, epsilon)
     events = curator.plan.events(curator.noise_multiplier, pure=False)
@@ -77,9 +69,7 @@ def test_the_certificate_costs_the_whole_budget_and_not_more(kind, loss, relatio
     assert mu_of(epsilon, 1e-6) * (1 - 1e-5) <= mu <= mu_of(epsilon, 1e-6)
 
 
-@EACH
-@EACH_LOSS
-@pytest.mark.parametrize("intercept", [True, False])
+@covering(("intercept", [True, False]), ("loss", LOSSES), ("kind", RECIPES))
 def test_shares_add_up_to_one(kind, loss, intercept):
     domain = problem(LOSSES[loss], intercept=intercept).domain(Budget(1.0, 1e-6, "zero_out").neighbors, LOSSES[loss])
     plan = RECIPES[kind].plan(domain, LOSSES[loss], NoPenalty())
@@ -114,7 +104,7 @@ def test_each_share_goes_where_it_is_said_to():
     logistic = made.plan(
         problem(Logistic()).domain(Budget(1.0).neighbors, Logistic()), Logistic(), NoPenalty()
     ).releases
-    gradients = [share(r) for r in logistic if r.query == "noisy_gradient"]
+    gradients = [share(r) for r in logistic if r.query in ("noisy_gradient", "noisy_coordinate_gradient")]
     assert gradients == pytest.approx([0.03, 1 - 0.65 + 0.01, 0.02])  # shares of classes first; slopes have a bound
 
 
@@ -215,11 +205,34 @@ def test_penalties_do_not_change_the_price(kind, penalty):
     assert RECIPES[kind].plan(domain, loss, penalty) == RECIPES[kind].plan(domain, loss, NoPenalty())
 
 
-@EACH
-@EACH_RELATION
+@covering(("relation", RELATIONS), ("kind", RECIPES))
 def test_a_plan_keeps_the_order_of_the_run(kind, relation):
     """As entries of one query are answered in the order of the plan, the run asks in that order too."""
     _, plan, seen, _ = run(RECIPES[kind], Logistic(), relation)
     asked = [query for query, _ in groupby(m.query for m in seen) if query != "noisy_count"]
     planned = [query for query, _ in groupby(r.query for r in plan.releases) if query != "noisy_count"]
     assert asked == planned
+
+
+@pytest.mark.parametrize(
+    ("kind", "loss", "recodings"),
+    [
+        ("clipped", Logistic(), 4),  # squares, second moment, steps, calibration
+        ("newton", Logistic(), 5),  # and rows that are not shrunk
+        ("weighted", Logistic(), 6),  # and the bound on their Hessian
+        ("clipped", Squared(), 4),
+        ("declared", Logistic(), 2),
+    ],
+)
+def test_records_are_recoded_few_times_and_kept_at_most_twice(monkeypatch, kind, loss, recodings):
+    """Where ranges hold 0, a mean and the shares of two classes are asked of records as they are."""
+    kept, recode = [], Curator.recode
+
+    def spy(self, *args, once=False, **words):
+        kept.append(not once)
+        return recode(self, *args, once=once, **words)
+
+    monkeypatch.setattr(Curator, "recode", spy)
+    run(RECIPES[kind], loss)
+    assert len(kept) <= recodings
+    assert sum(kept) <= 2

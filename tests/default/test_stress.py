@@ -11,6 +11,7 @@ import pytest
 from discreet import DPHuberRegressor, DPLasso, DPLinearRegression, DPPoissonRegressor, DPRidge
 from discreet.accounting.gaussian import mu_of
 from discreet.testing import seeded
+from tests.covering import covering
 
 COLUMNS, SEEDS, SIGNIFICANT = 12, 3, 4.0
 
@@ -53,9 +54,7 @@ KINDS = [
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])
-@pytest.mark.parametrize("kind", KINDS)
+@covering(("kind", KINDS), ("epsilon", [0.01, 0.1, 1.0]), ("relation", ["zero_out", "replace_one"]))
 def test_never_below_a_private_mean(kind, epsilon, relation):
     found = [r_squared(kind, epsilon, seed, neighbors=relation) for seed in range(SEEDS)]
     _, y, _, (low, high) = design(kind, 0)

@@ -13,6 +13,7 @@ from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, choose, recip
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers.signal import PRIVATE_N, Signal
+from tests.covering import covering
 
 LOSSES = {
     "logistic": Logistic(),
@@ -32,8 +33,7 @@ def facts(n=10_000, p=10, loss=None, budget=None, penalty=None, relation="zero_o
     return Facts(domain, loss, penalty or NoPenalty(), budget)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("p", [2, 60, 1000])
+@covering(("p", [2, 60, 1000]), ("loss", LOSSES))
 def test_weighted_steps_come_and_widen_with_signal(loss, p):
     made = [recipe_for(facts(n, p, LOSSES[loss])) for n in SIZES]
     for name in ("n_travel", "n_newton", "weight_radius", "row_radius", "clip", "slope_limit"):
@@ -45,10 +45,12 @@ def test_weighted_steps_come_and_widen_with_signal(loss, p):
     assert made[-1].coordinates == "full"
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("p", [1, 2, 60, 2048])
-@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 1.0, 1e3])
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
+@covering(
+    ("relation", ["zero_out", "replace_one", "add_remove"]),
+    ("epsilon", [1e-6, 0.01, 1.0, 1e3]),
+    ("p", [1, 2, 60, 2048]),
+    ("loss", LOSSES),
+)
 def test_every_recipe_can_be_planned(loss, p, epsilon, relation):
     """Shares leave something to the steps, and every setting is allowed, from one record to 10^11."""
     for n in (None,) if relation == "add_remove" else (1, *SIZES):
@@ -59,8 +61,7 @@ def test_every_recipe_can_be_planned(loss, p, epsilon, relation):
             assert all(math.isfinite(r.relative_noise) and r.relative_noise > 0 for r in plan.releases)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("p", [1, 60])
+@covering(("p", [1, 60]), ("loss", LOSSES))
 def test_without_noise_a_recipe_can_be_planned_too(loss, p):
     known = facts(1000, p, LOSSES[loss], Budget(math.inf))
     plan = recipe_for(known).plan(known.domain, known.loss, known.penalty)
@@ -87,7 +88,7 @@ def test_every_setting_is_a_field_with_a_reason():
 def test_a_recipe_by_name_is_that_of_the_table():
     known = facts()
     made = Recipe.defaults(known.domain, known.loss, known.penalty, known.budget)
-    assert made == recipe_for(known) == choose(*vars(known).values())[0]
+    assert made == recipe_for(known) == choose(known.domain, known.loss, known.penalty, known.budget)[0]
 
 
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.1), L1(0.1)], ids=str)

@@ -5,10 +5,11 @@ import pytest
 
 from discreet import Bounds, Budget, DPLinearRegression
 from discreet.default import Recipe
+from discreet.default.target import search_releases, search_target
 from discreet.errors import Unsupported
 from discreet.losses import Squared
-from discreet.solvers.target_search import search_releases, search_target
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.solvers.whitened.cases import opened
 
 ROUNDS = 16
@@ -25,8 +26,7 @@ def found(y, target, budget, seed=0):
     return target[0] + (got.center - low) * unit, got.scale * unit
 
 
-@pytest.mark.parametrize("center", [-30.0, 0.0, 36.0])
-@pytest.mark.parametrize("spread", [0.4, 8.0])
+@covering(("spread", [0.4, 8.0]), ("center", [-30.0, 0.0, 36.0]))
 def test_center_and_scale_are_found_in_a_wide_range(center, spread):
     y = np.clip(np.random.default_rng(0).normal(center, spread, 4000), -40, 40)
     at, scale = found(y, (-40.0, 40.0), Budget(1.0, 1e-6, "replace_one"))

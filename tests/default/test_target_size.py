@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Bounds, Budget
 from discreet.losses import Huber, Poisson, Squared
-from discreet.solvers.center_and_scale import estimate_target
+from discreet.solvers.coordinates import estimate_target
 from tests.solvers.perturbation.cases import stream
 from tests.solvers.whitened.cases import opened
 

@@ -6,6 +6,7 @@ import pytest
 from discreet import DPLinearRegression, DPLogisticRegression, DPRidge
 from discreet.default import Recipe
 from discreet.testing import seeded
+from tests.covering import covering
 
 FITS, FACTOR = 24, 2.5
 
@@ -43,8 +44,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("case", CASES)
+@covering(("case", CASES), ("relation", ["zero_out", "replace_one"]))
 def test_noise_figures_are_those_of_fits(case, relation):
     assert 1 / FACTOR < told_over_seen(*CASES[case], neighbors=relation) < FACTOR
 

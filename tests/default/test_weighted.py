@@ -11,6 +11,7 @@ from discreet.default import Recipe
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.solvers.whitened.cases import opened, records_of
 
 CLIPPED = Recipe(n_steps=8)
@@ -29,8 +30,7 @@ def model_of(solver="auto", epsilon=4.0, cls=DPLogisticRegression, **settings):
     return cls(epsilon, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, ledger=False, **settings)
 
 
-@pytest.mark.parametrize("coordinates", ["full", "declared"])
-@pytest.mark.parametrize("cls", [DPLogisticRegression, DPLinearSVC])
+@covering(("cls", [DPLogisticRegression, DPLinearSVC]), ("coordinates", ["full", "declared"]))
 def test_without_noise_it_is_the_minimizer(cls, coordinates):
     """Rows beyond the radius count less, so a wide one; one clipped step alone stops short."""
     X, y = drawn()

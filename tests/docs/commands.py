@@ -59,8 +59,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         'python -m pytest -n 2 --dist worksteal -m "not thorough"': TESTS,
         "python -m pytest -n 2 --dist worksteal -m thorough": TESTS,
         "pytest tests/a/test_b.py": Tiny(instead="pytest tests/test_scalars.py -q"),
-        "python -m pytest tests/models/export/test_mlflow.py": QUICK,
-        "python -m tests.surface": Tiny("--cases 5"),
+        "python -m tests.promises.surface": Tiny("--cases 5"),
         "python -m tests.fuzz": Tiny("--calls 5"),
         "ruff check .": QUICK,
         "ruff format --check .": QUICK,
@@ -68,7 +67,8 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "lint-imports": QUICK,
         "ruff check --fix .": QUICK,
         "ruff format .": QUICK,
-        "NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet": Tiny(reason="tests/docs/test_site.py runs it"),
+        "NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet": Tiny(reason="tests/docs/test_site.py runs it"),
+        "python -m docs.extensions.report_picture": Tiny(reason="needs Chromium"),
         "hatchling build": QUICK,
         ".ci/run": Tiny(instead="bash -n .ci/run"),
         "rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis": QUICK,
@@ -81,7 +81,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "mkdir -p build": QUICK,
         "discreet audit table --runs 2000 --json > build/audits.json": Tiny("--solver gd --runs 50"),
         "python -m benchmarks audits build/audits.json": QUICK,
-        "python -m benchmarks audits build/audits.json --page docs/audits.md": QUICK,
+        "python -m benchmarks audits build/audits.json --page docs/measured/audits.md": QUICK,
     },
     "accuracy": {
         "python -m benchmarks accuracy --data data": POINT,
@@ -94,17 +94,19 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python benchmarks/methods/peers.py ihm --tables build/tables --out build/ihm.json": Tiny("--seeds 1"),
         "python -m benchmarks accuracy --data data --epsilon 1 --relation zero_out": POINT,
         "python -m benchmarks accuracy --data data --solver auto --widen 3"
-        " --page docs/experiments.md --compared docs/compared.md": POINT,
+        " --page docs/measured/accuracy.md --compared docs/compared.md": POINT,
         "python -m benchmarks accuracy --data data --solver auto --widen 3 --peers build/diffprivlib.json"
         " --peers build/opacus.json --peers build/dp_ebm.json --peers build/adassp.json --peers build/ihm.json"
-        " --page docs/experiments.md --compared docs/compared.md": Tiny(
+        " --page docs/measured/accuracy.md --compared docs/compared.md": Tiny(
             instead="python -m benchmarks accuracy --solver auto --peers build/adassp.json --peers build/ihm.json"
             " --jobs 1 --seeds 1"
         ),
     },
     "comparisons": {
         "python -m benchmarks coordinates": Tiny("--seeds 1 --jobs 1"),
-        "python -m benchmarks coordinates --out docs/figures --page docs/experiments.md": Tiny("--seeds 1 --jobs 1"),
+        "python -m benchmarks coordinates --out docs/figures --page docs/measured/coordinates.md": Tiny(
+            "--seeds 1 --jobs 1"
+        ),
         "python -m benchmarks scale": QUICK,
         "python -m benchmarks solvers": Tiny("--method gd"),
         "python -m benchmarks solvers --data DIR --table adult --method agd --epsilon 0.1 --folds 5 --quick": Tiny(
@@ -115,13 +117,13 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python -m benchmarks defaults --half reporting --problems 100 --solver auto --epsilon 1 --relation zero_out"
         " --seeds 3 --quick": Tiny("--out build/reporting"),
         "python -m benchmarks coverage": QUICK,
+        "python -m benchmarks shown": QUICK,
         "python -m benchmarks tuned": Tiny("--jobs 1 --solver gd --problem labels-even"),
         "python -m benchmarks wide --data data": Tiny("--seeds 1"),
         "python -m benchmarks inference": QUICK,
         "python -m benchmarks experiments": Tiny("two_record_median lecture_bound --jobs 1"),
-        "DISCREET_DATA= python -m benchmarks experiments --figures docs/figures --page docs/experiments.md": Tiny(
-            "two_record_median --jobs 1"
-        ),
+        "DISCREET_DATA= python -m benchmarks experiments --figures docs/figures"
+        " --page docs/measured/experiments.md": Tiny("two_record_median --jobs 1"),
         "DISCREET_DATA= python -m benchmarks experiments --check": Tiny("two_record_median --jobs 1"),
     },
     "speed": {

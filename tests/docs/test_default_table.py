@@ -5,22 +5,13 @@ import re
 import pytest
 
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts
+from discreet.solvers.settings import SETTINGS as NAMED
 from tests.docs.pages import ROOT
 
-pytest.importorskip("latex2mathml")
-pytest.importorskip("griffe")
+pytest.importorskip("markdown")
 
+program = pytest.importorskip("docs.extensions.program")
 PAGE = (ROOT / "docs" / "solvers" / "recipe.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def hooks():
-    import importlib.util
-
-    found = importlib.util.spec_from_file_location("documentation_hooks", ROOT / "docs" / "hooks.py")
-    made = importlib.util.module_from_spec(found)
-    found.loader.exec_module(made)
-    return made
 
 
 def cells(text):
@@ -29,35 +20,39 @@ def cells(text):
     return [row for row in rows if not set("".join(row)) <= set("-|")]
 
 
-def test_forms_are_in_their_order_with_their_reasons(hooks):
-    rows = [row for row in cells(hooks.forms()) if len(row) == 3][1:]
+def test_forms_are_in_their_order_with_their_reasons():
+    rows = [row for row in cells(program.forms()) if len(row) == 3][1:]
     assert [(name, reason) for _, name, reason in rows] == [(f"`{one.name}`", one.reason) for one in FORMS]
     assert rows[-1][0] == "otherwise"
     assert all(re.fullmatch("`[^`]+`", holds) for holds, _, _ in rows[:-1])
 
 
-def test_what_the_forms_speak_of_is_explained(hooks):
-    words = {row[0].strip("`").split(" ")[0] for row in cells(hooks.forms()) if len(row) == 2}
+def test_what_the_forms_speak_of_is_explained():
+    words = {row[0].strip("`").split(" ")[0] for row in cells(program.forms()) if len(row) == 2}
     facts = {name for name, thing in vars(Facts).items() if isinstance(thing, property)}
     assert facts <= words
-    assert {"WIDEST", "GREEDY", "PURE", "FEW"} <= words
+    assert {"GREEDY", "PURE", "FEW", "signal", "is_regression"} <= words
 
 
-def test_settings_and_shares_have_their_rules_and_reasons(hooks):
-    rows = [row for row in cells(hooks.settings()) if len(row) == 4][1:]
+def test_settings_and_shares_have_their_rules_and_reasons():
+    rows = [row for row in cells(program.settings()) if len(row) == 4][1:]
     expected = [("field", one) for one in SETTINGS] + [("share", one) for one in SHARES]
     assert [(row[0], row[3]) for row in rows] == [(f"{kind} `{one.name}`", one.reason) for kind, one in expected]
     for row, (_, one) in zip(rows, expected, strict=True):
-        for shown, rule in zip(row[1:3], (one.classes, one.numbers), strict=True):
+        for shown, rule in zip(row[1:3], (one.rule, one.rule if one.numbers is None else one.numbers), strict=True):
             assert callable(rule) or shown == f"`{rule}`"
             assert "lambda" not in shown
             assert not re.search(r"\bs\b", shown)
 
 
-def test_the_page_asks_for_them_and_gets_them(hooks):
-    made = hooks.on_page_markdown(PAGE)
-    assert "<!-- forms -->" in PAGE
-    assert "<!-- settings -->" in PAGE
-    assert "<!--" not in made
-    assert hooks.forms() in made
-    assert hooks.settings() in made
+def test_settings_of_names_have_their_reasons():
+    rows = [row for row in cells(program.names()) if len(row) == 4][1:]
+    assert [(row[0], row[3]) for row in rows] == [(f"`{one.name}`", one.reason) for one in NAMED.values()]
+
+
+def test_the_page_asks_for_them_and_gets_them():
+    assert "<!-- forms -->" in PAGE.splitlines()
+    assert "<!-- settings -->" in PAGE.splitlines()
+    built = program.Tables().run(PAGE.splitlines())
+    assert not set(program.TABLES) & set(built)
+    assert set(program.forms().splitlines() + program.settings().splitlines()) <= set(built)

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.covering import covering
 from tests.docs.pages import ROOT
 from tests.report.browser import CHROMIUM, Browser
 
@@ -78,9 +79,7 @@ def test_every_command_is_in_the_reference(site):
     assert [name for name in names if f"discreet {name}" not in page] == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("page", SHOWN)
+@covering(("page", SHOWN), ("width", [360, 1280]), ("scheme", ["light", "dark"]))
 def test_pages_fit_the_screen_and_log_nothing(browser, site, page, width, scheme):
     browser.said.clear()
     browser.show(site / page, width=width, scheme=scheme)

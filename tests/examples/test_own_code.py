@@ -15,12 +15,12 @@ import discreet
 from discreet import Bounds, DPLogisticRegression, audit, load
 from discreet.cli.app import app
 from discreet.errors import Unsupported
-from discreet.losses.disagreements import wrong_constants
+from discreet.losses.proofs import wrong_constants
 from discreet.models import DPRegressor
-from discreet.models.fitting import FitSettings, fit_model
+from discreet.models.fit import Beside, FitSettings, fit_model
 from discreet.penalties import L2
-from discreet.plugins import load_plugins
-from discreet.solvers.registry import SOLVERS
+from discreet.registry import load_plugins
+from discreet.solvers.base import SOLVERS
 from discreet.testing import Privacy, Refuted
 from tests.cli.tables import NUMBERS, SCHEMA, write_table
 
@@ -122,14 +122,14 @@ def test_a_saved_model_of_an_own_solver_is_read_only_where_it_is_registered(own,
     assert load(path).solver == solver
     text = f"""
 import discreet, sys
-from discreet.models.persistence import UnreadableModel
+from discreet.models.persist import UnreadableModel
 try:
     discreet.load({str(path)!r})
     print("read")
 except UnreadableModel as refusal:
     print(refusal)
 print("imported", any("own_solver" in name for name in sys.modules))
-from discreet.plugins import load_plugins
+from discreet.registry import load_plugins
 load_plugins()
 print(discreet.load({str(path)!r}).solver.n_steps)
 """
@@ -202,7 +202,7 @@ def test_a_loss_with_wrong_constants_is_caught_and_cannot_harm_a_solver_that_cli
         facts = {"bounds": Bounds(1.0, classes=(0, 1), n=6), "penalty": L2(0.1), "solver": solver}
         budget = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "zero_out", "ledger": False}
         settings = FitSettings("m", loss=loss, fit_intercept=False, **facts, **budget)
-        return _Shown(fit_model(settings, X, y, groups))
+        return _Shown(fit_model(settings, X, y, Beside(groups)))
 
     X, y = np.linspace(-1, 1, 12).reshape(6, 2), np.arange(6) % 2
     assert not audit.replay(fit, X, y, bounds=Bounds(1.0, classes=(0, 1), n=6), neighbors="zero_out").refuted
@@ -240,10 +240,8 @@ NEW_SOLVER = '''"""One file."""
 from dataclasses import dataclass
 
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.registry import register
 
 
-@register("mine")
 @dataclass(frozen=True)
 class Mine(GradientDescent):
     """A new one."""
@@ -254,14 +252,13 @@ NEW_LOSS = '''"""One file."""
 
 from typing import NamedTuple
 
-from discreet.losses.base import Loss, register_loss
+from discreet.losses.base import Loss
 
 
 class _Fields(NamedTuple):
     width: float = 1.0
 
 
-@register_loss("mine")
 class MyLoss(_Fields, Loss):
     """A new one."""
 
@@ -269,18 +266,23 @@ class MyLoss(_Fields, Loss):
 '''
 
 
-def test_a_new_built_in_solver_or_loss_is_one_file(tmp_path):
-    """The package is copied, a file is added to each folder, and both are known everywhere."""
+def test_a_new_built_in_solver_or_loss_is_one_file_and_its_names(tmp_path):
+    """The package is copied, a file and its names are added for each, and both are known everywhere."""
     shutil.copytree(SRC, tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "discreet" / "solvers" / "mine.py").write_text(NEW_SOLVER)
     (tmp_path / "discreet" / "losses" / "mine.py").write_text(NEW_LOSS)
+    for folder, cls in (("solvers", "Mine"), ("losses", "MyLoss")):
+        with (tmp_path / "discreet" / folder / "__init__.pyi").open("a") as stub:
+            stub.write(f"from discreet.{folder}.mine import {cls} as {cls}\n")
+        with (tmp_path / "discreet" / "registry.py").open("a") as registry:
+            registry.write(f"BUILT_IN_{folder.upper()}['mine'] = 'discreet.{folder}.{cls}'\n")
     text = """
 import sys
 from discreet.cli.choices import registered_solvers
 assert "mine" in registered_solvers()
 assert "discreet.solvers.mine" not in sys.modules, "nothing is imported for its name"
 from discreet.models.solver_choice import solver_names
-from discreet.models.persistence import _setting_class
+from discreet.models.persist import _setting_class
 from discreet.audit.solver_cases import solver_case
 from discreet.losses.base import LOSSES
 print("mine" in solver_names(), _setting_class("Mine").__name__, solver_case("mine").name, LOSSES["mine"].__name__)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.audit_options import counted
+from discreet.cli.audit import counted
 from discreet.cli.errors import NO
 from tests.fuzz.calls import drawn, fuzz
 

@@ -37,6 +37,7 @@ PACKAGES = (
 )
 OUTSIDE = {
     **dict.fromkeys(("Certificate", "Coefficient", "EffectsForecast", "Forecast", "Intervals"), "made by a fit"),
+    "ExpectedEffect": "made by a quote",
     **dict.fromkeys(("MeanInterval", "PrivateScore", "ScorePart", "Summary", "WaldTest"), "made by a fit"),
     "EffectsTable": "made by etable",
     **dict.fromkeys(("Explanation", "TermEffect"), "made of a fit"),
@@ -56,7 +57,7 @@ _RNG = np.random.default_rng(0)
 X = _RNG.uniform(-1, 1, (60, 3))
 LABELS, NUMBERS = (X[:, 0] > 0).astype(int), np.clip(X @ [1.0, -1.0, 0.5], -1, 1)
 COUNTS = np.floor(3 * np.abs(NUMBERS))
-TABLE = {"age": list(range(20, 80)), "ill": LABELS.tolist()}
+TABLE = {"age": list(range(20, 80)), "ill": LABELS.tolist(), "days": list(range(1, 61))}
 CHEAP = {"n_steps": 2, "n_rounds": 3, "n_epochs": 1, "n_inner": 2, "n_outer": 1, "n_kept": 1, "batch_size": 30.0}
 WITH_METHODS, MUCH = ("DPLogisticRegression", "DPRidge"), 1e4
 SOLVERS = {name: getattr(home, name) for home in (default, solvers) for name in home.__all__}
@@ -150,7 +151,7 @@ def _whole(name: str, part: Any) -> Any:
     around = {
         "AdaptiveClip": lambda: solvers.CoordinateDescent(n_inner=2, adaptive=part),
         "Geometry": lambda: solvers.CoordinateDescent(n_inner=2, geometry=part),
-        "Limits": lambda: solvers.Sandwich(solvers.Whitened(GD), limits=part),
+        "Limits": lambda: solvers.Sandwich(solvers.Preconditioned(GD), limits=part),
         "Shares": lambda: default.Recipe(n_steps=2, shares=part),
     }
     return around.get(name, lambda: part)()
@@ -159,7 +160,7 @@ def _whole(name: str, part: Any) -> Any:
 def _solver(name: str, estimator: str, account: Words, words: Words) -> Any:
     cls = SOLVERS[name]
     given = {key: value for key, value in CHEAP.items() if key in names_of(cls)}
-    inner = solvers.Whitened(GD) if name == "Sandwich" else GD
+    inner = solvers.Preconditioned(GD) if name == "Sandwich" else GD
     given |= {"solver": inner} if "solver" in names_of(cls) else {}
     given |= {"reach": 3.0, "slope": 8.0} if name == "Limits" else {}
     if {"batch_size", "sampling_probability"} & set(words):
@@ -285,12 +286,16 @@ def _encoder(account: Words, words: Words) -> Any:
 
 def _column(name: str, account: Words, words: Words) -> Any:
     known = {"range": (0, 120), "values": ("a", "b"), "column": "ill", "levels": ("a", "b"), "classes": (0, 1)}
+    known |= {"column": "days"} if name in ("Weight", "Offset") else {}
     cls = getattr(schema, name)
     required = [one.name for one in inspect.signature(cls).parameters.values() if one.default is one.empty]
     required += ["classes"] if name == "Target" and "range" not in words else []
     made = cls(**{**{key: known.get(key, ("a", "b")) for key in required}, **words})
     if name == "Target":
         return _table_model(account, {"schema": discreet.Schema({"age": Number((0, 120))}, made)})
+    if name in ("Weight", "Offset"):
+        beside = {"target": Target("ill", classes=(0, 1)), name.lower(): made}
+        return _table_model(account, {"schema": discreet.Schema({"age": Number((0, 120))}, **beside)})
     return _table_model(account, {"schema": discreet.Schema({"age": made}, Target("ill", classes=(0, 1)))})
 
 
@@ -345,7 +350,7 @@ def _others() -> Iterator[Entry]:
     yield Entry("coefficients", names_of(models.coefficients), _coefficients)
     yield Entry("compare_bounds", names_of(solvers.compare_bounds), _compared)
     yield Entry("Schema", names_of(discreet.Schema), _schema)
-    for name in ("Boolean", "Category", "Number", "Ordinal", "Target"):
+    for name in ("Boolean", "Category", "Number", "Offset", "Ordinal", "Target", "Weight"):
         yield Entry(name, names_of(getattr(schema, name)), partial(_column, name))
 
 

@@ -1,25 +1,60 @@
 """One account, kept three times: by Python, by the database's trigger, and by whoever works the entries out again.
 
-A fourth keeps the rule of this file: fits are granted while some filter is within its cap, and the first one may settle
-the account on adding up. After every step of a random history all four agree, and no cap is crossed.
+What an account says of itself: what is left is granted, and a little more is not.
+Caps and charges against figures worked out elsewhere (``references``), which call nothing of what is tested.
 """
 
+import math
 from dataclasses import astuple, replace
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet import Ledger
-from discreet.accounting import Plan, Release, gaussian
-from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP, TotalVariation
+from discreet.accounting import Plan, Release, gaussian, rdp
+from discreet.accounting.events import (
+    ZCDP,
+    BoundedRange,
+    Gaussian,
+    Laplace,
+    NonPrivate,
+    PoissonSampled,
+    PureDP,
+    TotalVariation,
+)
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import rows
-from discreet.ledger.account import Account
+from discreet.ledger.account import (
+    AMOUNT_NAMES,
+    FREE,
+    NEVER,
+    UNIT,
+    WHOLE_DELTA,
+    Account,
+    Amounts,
+    caps_for,
+    charge_of,
+    epsilon_spent,
+    orders_for,
+)
 from discreet.ledger.chain import Entry
-from discreet.ledger.privacy_filters import AMOUNT_NAMES, FREE, NEVER, UNIT, Amounts
 from discreet.ledger.store import OverCap
+from tests.covering import covering
+from tests.ledger.references import (
+    REFERENCES,
+    SLACK,
+    gaussian_delta,
+    laplace,
+    reference_limit,
+    reference_mu,
+    response,
+)
 
 PLAN = Plan([Release("noisy_gradient", 10)])
 
@@ -106,8 +141,7 @@ def a_fit(rng, *, often_pure=False):
     return [PureDP(size), TotalVariation(1e-12)], Budget(1e5, 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4])
+@covering(("delta", [0.0, 1e-6, 1e-4]), ("seed", range(4)))
 def test_every_keeper_of_the_account_agrees_after_every_step(seed, delta):
     rng = np.random.default_rng([seed, int(1e6 * delta)])
     ledger, keeper = Ledger(":memory:"), Keeper()
@@ -278,50 +312,6 @@ def test_a_part_that_is_declared_late_has_spent_what_the_whole_has():
         ledger.reserve("late", price_plan([dear(account)], Budget(1.0, 1e-6)))
 
 
-def test_a_data_set_is_divided_once():
-    ledger = Ledger(":memory:")
-    ledger.grant("people", 1.0, 1e-6)
-    ledger.divide("people", ["women", "men"])
-    with pytest.raises(LedgerError, match="two caps"):
-        ledger.divide("people", ["young", "old"])
-    assert [account.name for account in ledger.accounts()] == ["men", "people", "women"]
-
-
-def test_a_lone_name_is_not_divided_into_letters():
-    ledger = Ledger(":memory:")
-    ledger.grant("people", 1.0, 1e-6)
-    with pytest.raises(Unsupported):
-        ledger.divide("people", "north")
-
-
-def test_caps_that_fall_and_rise_never_give_back():
-    ledger = Ledger(":memory:")
-    ledger.grant("a", 2.0, 1e-6)
-    ledger.reserve("a", price_plan(PLAN, Budget(0.5, 1e-6)))
-    spent = ledger.account("a").spent
-    with pytest.raises(LedgerError):
-        ledger.grant("a", 0.4)
-    ledger.grant("a", 0.7)
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve("a", price_plan(PLAN, Budget(0.6, 1e-6)))
-    ledger.grant("a", 3.0)
-    assert ledger.account("a").spent == spent
-    assert ledger.account("a").caps.epsilon == 3 * UNIT
-
-
-def test_entries_say_what_was_granted_and_when():
-    ledger = Ledger(":memory:")
-    account = ledger.grant("a", 1.0, 1e-6)
-    ledger.divide("a", ["b"])
-    raised = ledger.grant("a", 2.0)
-    first, part, second = (entry.contents for entry in ledger.entries())
-    for body, granted in ((first, account), (second, raised)):
-        assert (body["caps"], body["orders"]) == (list(granted.caps), list(account.orders))
-    assert part == {"of": "a", "time": part["time"], "nonce": part["nonce"]}
-    assert len({body["nonce"] for body in (first, part, second)}) == 3
-    assert part["time"] >= first["time"]
-
-
 def test_verification_does_not_depend_on_the_last_digit_of_a_cap(monkeypatch):
     """Another machine's logarithms round otherwise: an honest ledger is still whole there."""
     ledger = Ledger(":memory:")
@@ -336,21 +326,303 @@ def test_verification_does_not_depend_on_the_last_digit_of_a_cap(monkeypatch):
         ledger.verify()
 
 
-@pytest.mark.parametrize("fit", [([Gaussian(3.0)], Budget(1e4, 0.5)), ([PureDP(1.0)], Budget(1.0, 0.0))])
-def test_a_fit_must_be_for_the_relation_and_unit_of_its_data_set(fit):
-    events, budget = fit
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_left_is_granted_and_little_more_is_not(seed):
+    rng = np.random.default_rng(seed)
+    epsilon, delta = float(rng.choice([0.5, 1.0, 3.0])), float(rng.choice([1e-4, 1e-8]))
     ledger = Ledger(":memory:")
-    ledger.grant("a", 5.0, 1e-6, neighbors="add_remove", unit="person")
-    with pytest.raises(LedgerError, match="registered for"):
-        ledger.reserve("a", price_plan(events, budget), unit="person")
-    with pytest.raises(LedgerError, match="registered for"):
-        ledger.reserve("a", price_plan(events, replace(budget, neighbors="add_remove")))
-    assert ledger.account("a").spent == FREE
+    ledger.grant("a", epsilon, delta)
+    for _ in range(3):
+        ledger.reserve("a", price_plan(PLAN, Budget(float(rng.uniform(0.1, 0.3)) * epsilon, delta)))
+    left = ledger.spent("a").left
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("a", price_plan(PLAN, Budget(left * (1 + 1e-6), delta)))
+    ledger.reserve("a", price_plan(PLAN, Budget(left, delta)))
+    assert ledger.spent("a").left < 1e-3
+    assert ledger.spent("a").share > 1 - 1e-6
 
 
-def test_what_is_not_private_is_never_charged():
+def test_what_is_left_is_granted_where_epsilons_are_added_up():
     ledger = Ledger(":memory:")
-    ledger.grant("a", 5.0, 1e-6)
-    for epsilon in (0.5, float("inf")):
+    ledger.grant("a", 2.0, 1e-6)
+    assert ledger.spent("a").left_delta == 1e-6
+    ledger.reserve("a", price_plan(PLAN, Budget(1.96, 9e-7)))
+    assert ledger.account("a").adds
+    spent = ledger.spent("a")
+    assert spent.left == pytest.approx(0.04, rel=1e-6)
+    assert spent.left_delta == pytest.approx(1e-7)
+    for more in (Budget(spent.left * (1 + 1e-6), spent.left_delta), Budget(spent.left / 2, spent.left_delta * 1.001)):
+        with pytest.raises(BudgetExceeded, match=r"about epsilon 0\.04 at delta 1e-07 is left"):
+            ledger.reserve("a", price_plan(PLAN, more))
+    ledger.reserve("a", price_plan(PLAN, Budget(spent.left, spent.left_delta)))
+    assert ledger.spent("a").left < 1e-6
+    assert ledger.spent("a").left_delta < 1e-20
+
+
+def test_pure_fits_may_add_up_to_the_cap_until_something_has_a_delta():
+    """The share without a delta: one unit of delta closes it, whatever is left of epsilon."""
+    ledger = Ledger(":memory:")
+    cap = ledger.grant("a", 1.0, 1e-6)
+    for _ in range(2):
+        ledger.reserve("a", price_plan([PureDP(0.5)], Budget(0.5)))
+    spent = ledger.account("a").spent
+    assert (spent.epsilon, spent.delta) == (UNIT, 0)
+    assert spent.low > cap.caps.low  # granted by this share alone
+    assert spent.high > cap.caps.high
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("a", price_plan([PureDP(1e-11)], Budget(1e-11)))
+    ledger.grant("b", 1.0, 1e-6)
+    ledger.reserve("b", price_plan([PureDP(0.5)], Budget(0.5)))
+    ledger.reserve("b", price_plan([Gaussian(1e5)], Budget(0.1, 1e-30)))
+    assert ledger.account("b").spent.delta == 1
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("b", price_plan([PureDP(0.49)], Budget(0.49)))
+    ledger.verify(prices=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_reading_is_never_above_the_sum_while_delta_is_within_the_cap(seed):
+    rng = np.random.default_rng(seed)
+    ledger = Ledger(":memory:")
+    ledger.grant("a", 4.0, 1e-5)
+    for _ in range(8):
+        events, _ = a_fit(rng)
+        events = [one for one in events if not isinstance(one, TotalVariation)]
+        pure = all(isinstance(one, PureDP) for one in events)
+        try:
+            ledger.reserve("a", price_plan(events, Budget(1e5, 0.0 if pure and rng.random() < 0.7 else 1e-6)))
+        except BudgetExceeded:
+            continue
+        spent = ledger.spent("a")
+        assert spent.summed_delta <= 1e-5
+        assert 0 < spent.epsilon <= spent.summed_epsilon
+
+
+CAPS = [(0.1, 1e-6), (0.5, 1e-9), (1.0, 1e-2), (1.0, 1e-6), (3.0, 1e-5), (10.0, 1e-12), (100.0, 1e-4)]
+ONE_PLAN = Plan([Release("noisy_gradient", 10)])
+
+
+def units(value):
+    """A number of the reference in units, not rounded."""
+    return mpmath.mpf(value) * UNIT
+
+
+# --- caps ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CAPS)
+def test_caps_are_just_below_the_references(epsilon, delta):
+    orders = orders_for(epsilon, delta)
+    caps = caps_for(epsilon, delta, orders)
+    with mpmath.workdps(60):
+        whole = {
+            "gaussian": units(reference_mu(epsilon, delta / 2) ** 2),
+            "low": units(reference_limit(epsilon, delta / 4, orders[0])),
+            "high": units(reference_limit(epsilon, delta / 4, orders[1])),
+        }
+        for name, exact in whole.items():
+            assert exact * (1 - mpmath.mpf(10) ** -9) - 1 <= getattr(caps, name) <= exact, name
+    assert caps.epsilon == math.floor(Fraction(epsilon) * UNIT)
+    assert caps.delta == WHOLE_DELTA
+
+
+def test_a_share_that_allows_nothing_is_closed():
+    assert caps_for(1.0, 0.0, (2, 6)) == Amounts(-1, -1, -1, UNIT, 0)
+    tiny = caps_for(1e-5, 1e-9, orders_for(1e-5, 1e-9))
+    assert tiny.low == tiny.high == -1  # no whole order below 2^13 sees so little
+    assert tiny.gaussian > 0
+
+
+def test_the_largest_caps_stay_below_what_has_no_price():
+    caps = caps_for(math.nextafter(2.0**20, 0), 0.5, orders_for(math.nextafter(2.0**20, 0), 0.5))
+    assert max(caps.gaussian, caps.low, caps.high, caps.epsilon) < NEVER
+    total = Amounts(NEVER, NEVER, NEVER, NEVER, NEVER) + Amounts(NEVER, 1, 0, NEVER, NEVER)
+    assert total == Amounts(NEVER, NEVER, NEVER, NEVER, NEVER)
+    assert not total.within_a_share(caps)
+    assert 2 * NEVER < 2**63
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-300, 9e-101])
+def test_deltas_of_no_use_are_refused(delta):
+    with pytest.raises(Unsupported, match="at least 1e-100"):
+        Account.opened("a", 1.0, delta, "replace_one", "record")
+
+
+# --- charges ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orders", [(2, 6), (15, 45), (60, 180)])
+@pytest.mark.parametrize("name", REFERENCES)
+def test_charges_are_just_above_the_references(name, orders):
+    event, neighbors, reference = REFERENCES[name]
+    charge = charge_of(price_plan([event], Budget(1e3, 1e-6, neighbors)), orders, 1e-6)
+    slack = mpmath.mpf(SLACK.get(name, 1e-8))
+    with mpmath.workdps(60):
+        for order, charged in zip(orders, (charge.low, charge.high), strict=True):
+            exact = units(reference(order))
+            assert exact <= charged <= exact * (1 + slack) + 2
+
+
+@given(st.lists(st.tuples(st.floats(0.05, 1e4), st.integers(1, 10**6)), min_size=1, max_size=5))
+def test_gaussian_charges_are_exact(listed):
+    events = [Gaussian(z, count) for z, count in listed]
+    total = sum(count / Fraction(z) ** 2 for z, count in listed)
+    charge = charge_of(price_plan(events, Budget(1e9, 1e-6)), (2, 6), 1e-6)
+    assert charge.gaussian == min(math.ceil(total * UNIT), NEVER)
+
+
+@pytest.mark.parametrize(
+    ("event", "reference"),
+    [
+        (PureDP(1e-6, 10**6), lambda a: 10**6 * response(1e-6, a)),
+        (PureDP(1e-7, 10**7), lambda a: 10**7 * response(1e-7, a)),
+        (PureDP(3.3e-9, 10**9), lambda a: 10**9 * response(3.3e-9, a)),
+        (Laplace(1e4, 10**4, 1), lambda a: 10**4 * laplace(1e-4, a)),
+        (Laplace(1e7, 10**7, 1), lambda a: 10**7 * laplace(1e-7, a)),
+        (BoundedRange(3.3e-9, 10**9), lambda a: 10**9 * a * mpmath.mpf(3.3e-9) ** 2 / 8),
+    ],
+    ids=lambda value: repr(value) if not callable(value) else "",
+)
+def test_very_many_tiny_pure_events_are_not_undercharged(event, reference):
+    orders = (2, 6)
+    charge = charge_of(price_plan([event], Budget(1e3, 0.0)), orders, 0.1)
+    with mpmath.workdps(60):
+        for order, charged in zip(orders, (charge.low, charge.high), strict=True):
+            exact = units(reference(order))
+            assert exact <= charged <= exact * (1 + mpmath.mpf(1e-9)) + 2
+
+
+@pytest.mark.parametrize(("moments", "reference"), [(rdp.moments_of_pure, response), (rdp.moments_of_laplace, laplace)])
+def test_log_moments_of_pure_events_neither_cancel_nor_fall_short(moments, reference):
+    """But for the last digit, which charges and prices make up for (1e-12)."""
+    orders = np.array([2.0, 3.0, 6.0, 25.0, 75.0, 1000.0, 24000.0])
+    epsilons = np.exp(np.random.default_rng(0).uniform(np.log(1e-15), np.log(50.0), 80)).tolist()
+    for epsilon in [*epsilons, 0.1, 15.0, 30.0, 30 / 24000]:
+        for order, found in zip(orders, moments(epsilon, orders), strict=True):
+            with mpmath.workdps(60):
+                exact = (order - 1) * reference(epsilon, order)
+                assert abs(mpmath.mpf(float(found)) / exact - 1) <= 1e-14
+                assert mpmath.mpf(float(found)) >= exact * (1 - mpmath.mpf(2) ** -52)
+
+
+def test_what_has_no_price_in_a_filter_never_fits_there():
+    orders = (15, 45)
+    assert charge_of(price_plan([], Budget(1.0, 1e-6)), orders, 1e-6) == FREE
+    mixed = charge_of(price_plan([Gaussian(50.0), PureDP(0.01)], Budget(1.0, 1e-6)), orders, 1e-6)
+    assert mixed.gaussian == NEVER > mixed.low
+    assumed = charge_of(price_plan([PureDP(0.1), TotalVariation(1e-9)], Budget(1.0, 1e-6)), orders, 1e-6)
+    assert assumed.gaussian == assumed.low == assumed.high == NEVER
+    assert 0.0999 * UNIT <= assumed.epsilon < UNIT
+    no_delta = charge_of(price_plan([Gaussian(50.0)], Budget(1.0, 1e-6)), orders, 0.0)
+    assert no_delta.epsilon == no_delta.delta == NEVER
+    for events, budget in (([NonPrivate()], Budget(1.0, 1e-6)), ([Gaussian(1.0)], Budget(math.inf, 1e-6))):
         with pytest.raises(Unsupported):
-            ledger.reserve("a", price_plan([Gaussian(0.1)], Budget(epsilon, 1e-6)))
+            charge_of(price_plan(events, budget), orders, 1e-6)
+
+
+@pytest.mark.parametrize("fit_delta", [1e-6, 9.999999e-7, 1e-7 / 3, 1e-19, 1e-22])
+def test_the_epsilon_that_is_added_holds_at_the_delta_that_is_added(fit_delta):
+    cap_delta = 1e-6
+    event = Gaussian(6.0)
+    charge = charge_of(price_plan([event], Budget(1e3, fit_delta)), (15, 45), cap_delta)
+    with mpmath.workdps(60):
+        claimed = mpmath.mpf(charge.epsilon) / UNIT
+        delta = min(mpmath.mpf(charge.delta) * mpmath.mpf(cap_delta) / WHOLE_DELTA, mpmath.mpf(1))
+        assert gaussian_delta(claimed, 1 / mpmath.mpf(6)) <= delta
+        assert charge.delta <= max(1, math.ceil(Fraction(fit_delta) / Fraction(cap_delta) * WHOLE_DELTA))
+
+
+def test_more_delta_than_the_cap_has_no_price_for_adding_up():
+    """In the other filters it has: their price does not depend on the claim."""
+    for fit_delta in (math.nextafter(1e-6, 1) * (1 + 1e-14), 1e-5, 0.5):
+        charge = charge_of(price_plan([Gaussian(6.0)], Budget(1e3, fit_delta)), (15, 45), 1e-6)
+        assert charge.epsilon == charge.delta == NEVER
+        assert (charge.gaussian, charge.low) == (
+            math.ceil(Fraction(UNIT, 36)),
+            charge_of(price_plan([Gaussian(6.0)], Budget(1e3, 1e-6)), (15, 45), 1e-6).low,
+        )
+
+
+# --- what is within a cap keeps its promise --------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(CAPS[:5]), st.lists(st.floats(0.02, 1.0), min_size=1, max_size=6))
+def test_gaussian_fits_within_the_cap_are_within_epsilon_and_half_of_delta(cap, sizes):
+    epsilon, delta = cap
+    account = Account.opened("a", epsilon, delta, "replace_one", "record")
+    limit = math.sqrt(account.caps.gaussian / UNIT)
+    square = Fraction(0)
+    for size in sizes:
+        event = Gaussian(1 / (size * limit))
+        after = account.charged(account.charge(price_plan([event], Budget(1e6, delta))))
+        if after.spent.gaussian <= after.caps.gaussian:
+            account, square = after, square + 1 / Fraction(event.noise_multiplier) ** 2
+    with mpmath.workdps(60):
+        mu = mpmath.sqrt(mpmath.mpf(square.numerator) / square.denominator)
+        if mu:
+            assert gaussian_delta(mpmath.mpf(epsilon), mu) <= mpmath.mpf(delta) / 2
+    assert epsilon_spent(account.spent, delta, account.orders) <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [Laplace(12.0, 1, 1), PoissonSampled(1311, Gaussian(2.0, 10)), Gaussian(20.0)],
+    ids=["laplace", "sampled", "gaussian"],
+)
+def test_as_many_fits_as_a_cap_takes_are_within_it_by_privacy_loss_distributions(event):
+    """A fixed list is one thing an analyst may do: another library's accountant must find it within the cap."""
+    dp_event = pytest.importorskip("dp_accounting").dp_event
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import PLDAccountant
+
+    account = Account.opened("a", 1.0, 1e-5, "add_remove", "record")
+    charge = account.charge(price_plan([event], Budget(1e6, 1e-5, "add_remove")))
+    fits = 0
+    while account.charged(charge).is_within:
+        account, fits = account.charged(charge), fits + 1
+    if isinstance(event, PoissonSampled):
+        one = dp_event.PoissonSampledDpEvent(event.numerator / 2**16, dp_event.GaussianDpEvent(2.0))
+        fits *= event.event.count
+    elif isinstance(event, Gaussian):
+        one = dp_event.GaussianDpEvent(20.0)
+    else:
+        one = dp_event.LaplaceDpEvent(12.0)
+    ledger = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=1e-3)
+    found = ledger.compose(one, fits).get_epsilon(1e-5)
+    assert 0.8 < found <= 1.0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CAPS)
+def test_the_reading_of_a_full_share_is_the_cap(epsilon, delta):
+    orders = orders_for(epsilon, delta)
+    caps = caps_for(epsilon, delta, orders)
+    for spent in (
+        Amounts(caps.gaussian, NEVER, NEVER, NEVER, 1),
+        Amounts(NEVER, caps.low, NEVER, NEVER, 1),
+        Amounts(NEVER, NEVER, caps.high, NEVER, 1),
+        Amounts(NEVER, NEVER, NEVER, caps.epsilon, 0),
+    ):
+        read = epsilon_spent(spent, delta, orders)
+        assert epsilon * (1 - 1e-6) - 1e-9 <= read <= epsilon * (1 + 1e-12) + 1e-12
+    assert epsilon_spent(Amounts(NEVER, NEVER, NEVER, caps.epsilon, 1), delta, orders) == math.inf
+
+
+# --- how much a cap takes --------------------------------------------------------------------------
+
+
+def fits_granted(cap, fit, most, plan=ONE_PLAN):
+    """How many equal fits are granted before the first refusal."""
+    ledger = Ledger(":memory:")
+    ledger.grant("a", *cap)
+    for done in range(most):
+        try:
+            ledger.reserve("a", price_plan(plan, Budget(*fit)))
+        except BudgetExceeded:
+            return done
+    return most
+
+
+@covering(("epsilon", [0.1, 0.25, 0.3, 1.0, 3.0]), ("delta", [0.0, 1e-9, 1e-6]))
+def test_a_first_fit_of_the_whole_cap_is_granted_and_no_second(epsilon, delta):
+    assert fits_granted((epsilon, delta), (epsilon, delta), 2) == 1

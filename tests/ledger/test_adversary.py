@@ -13,8 +13,7 @@ import pytest
 from discreet.accounting.events import Gaussian, PureDP
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
-from discreet.ledger.account import Account
-from discreet.ledger.privacy_filters import FREE, charge_of, orders_for
+from discreet.ledger.account import FREE, Account, charge_of, orders_for
 from tests.ledger.references import reference_limit, reference_mu
 
 STEP = 0.05

@@ -11,7 +11,6 @@ import pytest
 
 from discreet import (
     Certificate,
-    DPLinearRegression,
     DPLogisticRegression,
     DPRandomizedSearch,
     Ledger,
@@ -20,15 +19,15 @@ from discreet import (
 )
 from discreet.accounting.cell_counts import ESTIMATED
 from discreet.accounting.certificate import LATER
-from discreet.accounting.zcdp_filter import Charge
-from discreet.curator.curator import Curator
+from discreet.accounting.plan import Charge
+from discreet.accounting.priced_plan import price_plan
+from discreet.budget import Budget
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 from discreet.errors import AccountingError, LedgerError
-from discreet.ledger import ledger as ledger_module
 from discreet.models.solver_choice import solver_names
-from discreet.scale import limited
 from discreet.schema.schema import Schema
+from tests.covering import covering
 
 RELEASED_LATER = ("trace", "created")
 """What may be changed on a certificate without the ledger's notice; the reference to the ledger may not."""
@@ -97,40 +96,6 @@ def test_every_field_of_a_fits_certificate_is_compared(ledger: Ledger) -> None:
     assert accepted(ledger, certificate) <= set(RELEASED_LATER)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("unit", "person"), ("neighbors", "add_remove"), ("epsilon", 0.6), ("delta", 2e-7), ("model", "DPRidge")],
-)
-def test_a_changed_claim_is_named(ledger: Ledger, field: str, value: Any) -> None:
-    changed = replace(fitted(ledger).certificate_, **{field: value})
-    with pytest.raises(LedgerError, match="changed" if field == "model" else f"another {field} than was charged"):
-        ledger.verify(changed)
-
-
-@pytest.mark.parametrize(("first", "then"), [("1GB", 0), (0, "1GB")])
-def test_a_charge_is_asked_for_again_with_other_memory(ledger: Ledger, monkeypatch, first: Any, then: Any) -> None:
-    """A fit that memory ended is not lost: with other limits it runs under its charge, and its certificate is known."""
-    settings = {"epsilon": 0.5, "delta": 1e-7, "bounds": TABLE.bounds, "ledger": ledger, "dataset": "stays"}
-    with monkeypatch.context() as patched, limited(memory=first):
-        patched.setattr(Curator, "issued", _killed)
-        with pytest.raises(KeyboardInterrupt):
-            DPLogisticRegression(**settings).fit(TABLE.X, TABLE.y, charge_id="one")
-    with limited(memory=then):
-        certificate = DPLogisticRegression(**settings).fit(TABLE.X, TABLE.y, charge_id="one").certificate_
-    assert ledger.spent("stays").fits == 1
-    assert certificate.assumed_public.get("kept") == (None if then else "scratch files")
-    ledger.verify(certificate)
-    for changed in ({"kept": "elsewhere"}, {"parts": 2}, {"kept": "scratch files"}):
-        facts = {**certificate.assumed_public, **changed}
-        if facts != certificate.assumed_public:
-            with pytest.raises(LedgerError, match="changed"):
-                ledger.verify(replace(certificate, assumed_public=facts))
-
-
-def _killed(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def test_what_is_released_later_is_listed_and_short() -> None:
     assert set(LATER) == {*RELEASED_LATER, "ledger"}
     certificate = Certificate(epsilon=1.0, delta=1e-6, neighbors="replace_one", events=())
@@ -145,8 +110,7 @@ SMOOTH = {"output": 0.1, "objective": 0.1}
 
 
 @pytest.mark.few(6)
-@pytest.mark.parametrize("solver", [name for name in solver_names() if name != "exponential"])
-@pytest.mark.parametrize("pure", [False, True])
+@covering(("pure", [False, True]), ("solver", [name for name in solver_names() if name != "exponential"]))
 def test_what_a_fit_promises_is_what_its_certificate_says(ledger: Ledger, solver: str, pure: bool) -> None:
     changes = {"delta": 0.0, "dataset": "pure"} if pure else {}
     try:
@@ -179,16 +143,6 @@ def test_a_selection_is_compared_as_a_whole_whichever_candidate_won(ledger: Ledg
     assert accepted(ledger, selection.certificate_) <= set(RELEASED_LATER)
 
 
-def test_a_selection_without_a_run_was_promised_too(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.models.selection.private_search._best", lambda runs, paid: None)
-    base = DPLogisticRegression(bounds=TABLE.bounds)
-    selection = DPRandomizedSearch(
-        base, {"alpha": [1e-4, 1e-2]}, epsilon=1.0, delta=1e-7, ledger=ledger, dataset="stays"
-    )
-    certificate = selection.fit(TABLE.X, TABLE.y).certificate_
-    assert ledger.verify(certificate).whole is True
-
-
 SCHEMA = """
 [target]
 column = "ill"
@@ -201,24 +155,6 @@ range = [0, 100]
 range = "private"
 within = [0, 1000]
 """
-
-
-@pytest.mark.thorough
-def test_ranges_that_the_fit_estimates_are_left_out_and_the_rest_of_a_table_is_compared(ledger: Ledger) -> None:
-    pd = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"age": rng.uniform(0, 100, 500), "cost": rng.normal(300, 40, 500)})
-    frame["ill"] = np.where(frame["age"] > 50, "yes", "no")
-    estimator = DPLogisticRegression(2.0, 1e-7, ledger=ledger, dataset="stays")
-    model = TableModel(Schema.from_toml(SCHEMA), estimator).fit(frame)
-    certificate = model.certificate_
-    assert set(ESTIMATED) <= set(certificate.assumed_public)
-    assert ledger.verify(certificate, prices=True).whole is True
-    assert accepted(ledger, certificate) <= {*RELEASED_LATER, "assumed_public"}
-    public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
-    for other in edited(public):
-        with pytest.raises(LedgerError):
-            ledger.verify(replace(certificate, assumed_public=other))
 
 
 def test_estimates_can_neither_be_added_nor_taken_away(ledger: Ledger) -> None:
@@ -245,22 +181,14 @@ def test_a_run_with_seeded_noise_does_not_become_private_by_an_edit(ledger: Ledg
         ledger.verify(replace(certificate, not_private=(), entropy="ChaCha20 keyed by os.urandom"))
 
 
-def test_an_entry_without_a_digest_is_compared_as_far_as_it_goes(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As earlier versions wrote them."""
-    append = Ledger._append
-
-    def older(at: Any, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Any:
-        return append(at, kind, dataset, {key: one for key, one in body.items() if key != "certificates"}, **more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ledger_module.Ledger, "_append", staticmethod(older))
-        certificate = fitted(ledger).certificate_
-    assert ledger.verify(certificate, prices=True).whole is False
-    unnoticed = {"model", "solver", "assumed_public", "accountants", "noise_multiplier", "arithmetic", "entropy"}
-    assert {"unit", "neighbors", "epsilon", "delta", "events", "ledger"}.isdisjoint(accepted(ledger, certificate))
-    assert accepted(ledger, certificate) >= unnoticed
+def test_a_charge_by_hand_is_compared_as_far_as_it_goes(ledger: Ledger) -> None:
+    certificate = fitted(False, dataset=None).certificate_
+    priced = price_plan(certificate.events, Budget(certificate.epsilon, certificate.delta))
+    by_hand = replace(certificate, ledger=ledger.reserve("stays", priced).reference)
+    assert ledger.verify(by_hand, prices=True).whole is False
+    unnoticed = accepted(ledger, by_hand)
+    assert {"unit", "neighbors", "epsilon", "delta", "events", "ledger"}.isdisjoint(unnoticed)
+    assert unnoticed >= {"model", "solver", "assumed_public", "noise_multiplier", "arithmetic", "entropy"}
 
 
 # --- requests ---------------------------------------------------------------------------------------
@@ -279,7 +207,7 @@ def test_an_unanswered_request_is_not_answered_with_a_certificate_that_was_not_c
 ) -> None:
     model = DPLogisticRegression(0.5, 1e-7, bounds=TABLE.bounds, ledger=ledger, dataset="stays")
     with monkeypatch.context() as patch:
-        patch.setattr("discreet.models.fitting._in_own_units", interrupted)
+        patch.setattr("discreet.curator.curator.Curator.issued", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(TABLE.X, TABLE.y, charge_id="weekly")
     with monkeypatch.context() as patch:
@@ -293,13 +221,3 @@ def test_an_unanswered_request_is_not_answered_with_a_certificate_that_was_not_c
 
 def interrupted(*_: Any) -> None:
     raise KeyboardInterrupt
-
-
-def test_regression_and_persons_are_compared_as_a_whole(ledger: Ledger) -> None:
-    ledger.grant("people", 5.0, 1e-6, unit="person")
-    model = DPLinearRegression(
-        1.0, 1e-7, bounds=TABLE.bounds.with_facts(classes=None), target=(0, 1), ledger=ledger, dataset="people"
-    )
-    certificate = model.fit(TABLE.X, TABLE.y.astype(float), groups=np.arange(400) // 2).certificate_
-    assert certificate.unit == "person"
-    assert ledger.verify(certificate, prices=True).whole is True

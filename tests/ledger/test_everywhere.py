@@ -1,13 +1,9 @@
 """A fit is charged wherever it runs: clones, pipelines, searches, worker processes; and before it reads a record."""
 
 import copy
-import json
 import multiprocessing
-import os
 import pickle
 import sqlite3
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -18,15 +14,14 @@ import pytest
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
-from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import BudgetExceeded, DPLogisticRegression, Ledger
+from discreet import BudgetExceeded, Ledger
 from discreet.solvers import GradientDescent
-from tests.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, EPSILON, N, Watched, affordable, exhaust, model
-from tests.crash.observing import faults, snapshot
+from tests.promises.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, N, Watched, affordable, exhaust, model
+from tests.promises.crash.observing import faults, snapshot
 
 
 @pytest.fixture
@@ -49,68 +44,6 @@ def y(X: np.ndarray) -> np.ndarray:
 # --- searches ---------------------------------------------------------------------------------------
 
 GRID = {"alpha": [0.001, 0.01, 0.1], "penalty": ["l2", "none", "l1"]}
-_READ = """
-import json, sys
-from discreet import Ledger
-spent = Ledger(sys.argv[1]).spent(sys.argv[2])
-Ledger(sys.argv[1]).verify(prices=True)
-print(json.dumps([spent.fits, spent.epsilon, spent.left]))
-"""
-
-
-def read_elsewhere(path: Path) -> list[float]:
-    """What a fresh process finds on disk: fits, epsilon, what is left."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place or os.getcwd() for place in sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", _READ, str(path), DATASET],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    found: list[float] = json.loads(done.stdout)
-    return found
-
-
-class Counting(DPLogisticRegression):
-    """Counts the fits that were begun."""
-
-    begun = 0
-
-    def fit(self, X: Any, y: Any, **more: Any) -> Any:
-        type(self).begun += 1
-        return super().fit(X, y, **more)
-
-
-@pytest.mark.thorough
-def test_a_search_stops_at_the_fit_that_is_too_dear(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    right = affordable()
-    assert 3 < right < 27
-    Counting.begun = 0
-    settings = model(str(path)).get_params()
-    search = GridSearchCV(Counting(**settings), GRID, cv=KFold(3), error_score="raise")
-    with pytest.raises(BudgetExceeded, match="'census' does not allow this fit"):
-        search.fit(X, y)
-    assert Counting.begun == right + 1
-    fits, epsilon, left = read_elsewhere(path)
-    assert fits == right
-    assert epsilon <= CAP_EPSILON
-    assert left < EPSILON
-    assert faults(snapshot(path)) == []
-
-
-@pytest.mark.thorough
-def test_a_search_that_goes_on_after_errors_spends_no_more(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    """Scikit-learn's default turns errors into warnings: the last fit, on all records, is refused aloud."""
-    search = GridSearchCV(model(str(path)), GRID, cv=KFold(3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitFailedWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        with pytest.raises(BudgetExceeded):
-            search.fit(X, y)
-    assert len(snapshot(path).charges) == affordable()
-    Ledger(path).verify(prices=True)
 
 
 @pytest.mark.thorough
@@ -164,13 +97,6 @@ def test_pipelines_clones_and_copies_share_the_account(path: Path, address: str,
     ledger.verify(prices=True)
 
 
-def test_a_ledger_in_memory_cannot_be_pickled() -> None:
-    ledger = Ledger(":memory:")
-    for thing in (ledger, model(ledger), {"nested": [ledger]}):
-        with pytest.raises(TypeError, match="use a ledger file"):
-            pickle.dumps(thing)
-
-
 def test_a_ledger_file_is_pickled_by_its_name_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     text = pickle.dumps(Ledger("budget.db"))
@@ -190,15 +116,6 @@ def test_processes_charge_one_account(path: Path, method: str, X: np.ndarray, y:
     for one in certificates:
         Ledger(path).verify(one, prices=True)
     assert faults(snapshot(path)) == []
-
-
-def test_workers_find_the_configured_ledger(
-    path: Path, monkeypatch: pytest.MonkeyPatch, X: np.ndarray, y: np.ndarray
-) -> None:
-    monkeypatch.setenv("DISCREET_LEDGER", str(path))
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        pool.apply_async(model(None).fit, (X, y)).get(timeout=120)
-    assert len(snapshot(path).charges) == 1
 
 
 # --- one durable transaction ------------------------------------------------------------------------

@@ -1,8 +1,6 @@
 """Fingerprints: the same for the same records in any dress, and seen by nobody but the ledger's owner."""
 
 import json
-import os
-import stat
 import zipfile
 from contextlib import closing
 from itertools import permutations
@@ -20,8 +18,9 @@ from discreet import Bounds, DPLogisticRegression, Ledger
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
-from discreet.models.persistence import save
+from discreet.models.persist import save
 from discreet.solvers import GradientDescent
+from tests.covering import covering
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))
 
@@ -71,15 +70,6 @@ def test_neither_order_nor_container_matters():
     assert of(stored) == of(stored.toarray())
 
 
-def test_whole_numbers_and_truths_agree():
-    rng = np.random.default_rng(2)
-    truths = rng.random((200, 9)) < 0.4
-    expected = of(truths.astype(float))
-    for kind in (bool, np.int8, np.uint16, np.int64, np.float32, object):
-        assert of(truths.astype(kind)) == expected
-    assert of(pd.DataFrame(truths)) == of(sparse.csr_array(truths.astype(np.int64))) == expected
-
-
 def test_every_nan_is_the_same_and_infinities_are_not():
     X = table(20)
     X[3, 1] = np.nan
@@ -111,13 +101,6 @@ def test_one_changed_bit_of_a_single_changes_the_digest(row, column, bit):
         assert of(changed).digest != of(X).digest
 
 
-def test_how_often_a_row_comes_counts():
-    X = table(50)
-    digests = {of(part).digest for part in (X, np.vstack([X, X]), np.vstack([X, X[:1]]), X[1:], X[:0])}
-    assert len(digests) == 5
-    assert of(np.vstack([X, X])).sketch == of(X).sketch  # of distinct rows
-
-
 def test_the_key_matters_and_nothing_is_left_of_small_tables():
     X = table()
     mine, other = of(X), of(X, OTHER)
@@ -140,8 +123,7 @@ def test_a_sketch_is_the_smallest_hashes_in_order_and_survives_storage():
     assert found.sketch[-1] / 2**64 == pytest.approx(256 / 5000, rel=0.25)
 
 
-@pytest.mark.parametrize("shared", [0.0, 0.02, 0.3, 0.7, 1.0])
-@pytest.mark.parametrize("sizes", [(200, 150), (4000, 4000), (20000, 3000)])
+@covering(("sizes", [(200, 150), (4000, 4000), (20000, 3000)]), ("shared", [0.0, 0.02, 0.3, 0.7, 1.0]))
 def test_sketches_estimate_overlap_within_binomial_error(sizes, shared):
     rng = np.random.default_rng(4)
     large, small = (rng.normal(size=(size, 3)) for size in sizes)
@@ -244,15 +226,6 @@ def test_parts_that_overlap_make_a_notice_and_the_whole_makes_none(ledger):
     assert told(ledger)["south", "north"] >= NOTICEABLE
 
 
-def test_unrelated_tables_of_zeros_and_ones_make_no_notice():
-    rng = np.random.default_rng(7)
-    one, two = (rng.integers(0, 2, (2000, 40)).astype(float) for _ in range(2))
-    assert len(set(map(bytes, one)) & set(map(bytes, two))) == 0
-    assert of(one).share_in(of(two)) < NOTICEABLE
-    assert of(one).tells
-    assert of(one[:1000]).share_in(of(one)) > 0.9
-
-
 def test_tables_whose_rows_do_not_tell_records_apart_are_compared_as_a_whole():
     """Of three columns of zeros and ones there are eight rows: all tables hold all of them."""
     rng = np.random.default_rng(8)
@@ -264,21 +237,6 @@ def test_tables_whose_rows_do_not_tell_records_apart_are_compared_as_a_whole():
     named = np.column_stack([one, np.arange(2000)])
     assert of(named).tells
     assert of(one).share_in(of(named)) == of(named).share_in(of(one)) == 0.0
-
-
-@pytest.mark.parametrize(("repeats", "tells"), [(1, True), (2, True), (4, False)])
-@pytest.mark.parametrize("distinct", [100, 3000])
-def test_rows_tell_while_they_come_twice_at_most(distinct, repeats, tells):
-    rows = np.random.default_rng(9).normal(size=(distinct, 2))
-    mixed = np.vstack([rows] * repeats)
-    if repeats == 2:
-        mixed = mixed[: int(1.7 * distinct)]  # the number of distinct rows is an estimate
-    assert of(mixed).tells is tells
-
-
-def test_a_copy_in_single_precision_is_recognized():
-    X, _ = records()
-    assert of(X.astype(np.float32)) == of(X)
 
 
 # --- who sees it -----------------------------------------------------------------------------------
@@ -334,28 +292,6 @@ def test_nobody_but_the_owner_sees_fingerprints_or_the_key(ledger, tmp_path, cap
     everything = "\n".join(shown)
     assert "first" in everything
     assert [word for word in secrets_of(ledger) if word in everything] == []
-
-
-def test_the_search_for_secrets_finds_planted_ones(ledger):
-    model(ledger, "first").fit(*records())
-    words = secrets_of(ledger)
-    assert len(words) > 40
-    assert all(len(word) >= 12 for word in words)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="modes of files")
-def test_the_ledger_and_its_key_are_their_owners_alone(tmp_path):
-    before = os.umask(0)  # whatever the user's habit
-    try:
-        ledger = Ledger.create(tmp_path / "sub" / "budget.db")
-        ledger.grant("first", 1.0, 1e-6)
-        model(ledger, "first").fit(*records())
-        files = list((tmp_path / "sub").iterdir())
-    finally:
-        os.umask(before)
-    assert {path.name for path in files} >= {"budget.db", "budget.db.key"}
-    for path in files:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
 
 
 def test_a_value_counts_with_its_column():

@@ -31,14 +31,6 @@ def model(path, **changes):
     return DPLogisticRegression(**settings)
 
 
-def test_a_fit_is_charged_once_and_its_certificate_says_where(path):
-    fitted = model(path).fit(TABLE.X, TABLE.y)
-    ledger = Ledger(path)
-    assert ledger.spent("stays").fits == 1
-    assert ledger.entries()[-1].hash == fitted.certificate_.ledger["head"]
-    ledger.verify(fitted.certificate_, prices=True)
-
-
 def test_a_certificate_of_another_ledger_is_refused(path, tmp_path):
     fitted = model(path).fit(TABLE.X, TABLE.y)
     with pytest.raises(LedgerError, match="another ledger"):
@@ -61,36 +53,10 @@ def test_a_request_is_not_answered_with_another_model(path, change):
         model(path, **change).fit(TABLE.X, TABLE.y, charge_id="r")
 
 
-def test_nor_for_other_columns(path):
-    model(path).fit(TABLE.X, TABLE.y, charge_id="r")
-    fewer = TABLE.bounds.with_facts(features=TABLE.bounds.features[:12])
-    with pytest.raises(LedgerError, match="for something else"):
-        model(path, bounds=fewer).fit(TABLE.X[:, :12], TABLE.y, charge_id="r")
-
-
-def test_a_selection_is_one_charge(path):
-    chosen = DPRandomizedSearch(
-        model(None, dataset=None), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7, ledger=path, dataset="stays"
-    )
-    chosen.fit(TABLE.X, TABLE.y)
-    ledger = Ledger(path)
-    assert ledger.spent("stays").fits == 1
-    ledger.verify(chosen.certificate_, prices=True)
-
-
 def test_a_selection_whose_candidates_name_the_ledger_is_not_free(path):
     chosen = DPRandomizedSearch(model(path), {"alpha": [1e-5, 1e-3]}, epsilon=0.5, delta=1e-7)
     with pytest.raises(LedgerError, match="in DPRandomizedSearch itself"):
         chosen.fit(TABLE.X, TABLE.y)
-
-
-def test_two_pure_fits_that_add_up_to_the_cap_are_granted(path):
-    fit = model(path, solver="objective", delta=0)
-    fit.fit(TABLE.X, TABLE.y)
-    assert Ledger(path).spent("stays").epsilon <= 0.5
-    fit.fit(TABLE.X, TABLE.y)
-    with pytest.raises(BudgetExceeded):
-        fit.fit(TABLE.X, TABLE.y)
 
 
 def test_a_cap_without_delta_asks_for_pure_fits(path):
@@ -149,19 +115,6 @@ def test_a_saved_model_does_not_name_the_ledger(path, tmp_path):
         again.fit(TABLE.X, TABLE.y)
 
 
-def test_a_copy_made_by_vacuum_writes_ahead(path, tmp_path):
-    with sqlite3.connect(path) as live:
-        live.execute("VACUUM INTO ?", [str(tmp_path / "copy.db")])
-    live.close()
-    (tmp_path / "copy.db").chmod(0o600)
-    copied = Ledger(tmp_path / "copy.db")
-    copied.bind()
-    copied.grant("more", 1.0)
-    now = sqlite3.connect(tmp_path / "copy.db")
-    assert now.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    now.close()
-
-
 def test_replace_gives_nothing_back(path):
     model(path).fit(TABLE.X, TABLE.y)
     shell = sqlite3.connect(path)
@@ -172,19 +125,6 @@ def test_replace_gives_nothing_back(path):
             f"REPLACE INTO account ({','.join(columns)}) SELECT {','.join(zeroed)} FROM account WHERE name = 'stays'"
         )
     shell.close()
-
-
-def test_weights_that_are_not_finite_survive_a_request(path, monkeypatch):
-    from discreet.models import fitting
-
-    def broken(w, data):
-        return np.full((1, data.n_columns), np.nan), np.array([np.inf])
-
-    monkeypatch.setattr(fitting, "_in_own_units", broken)
-    first, second = (model(path).fit(TABLE.X, TABLE.y, charge_id="r") for _ in range(2))
-    assert np.isnan(first.coef_).all()
-    assert np.isnan(second.coef_).all()
-    assert np.isinf(second.intercept_).all()
 
 
 # --- errors after the charge --------------------------------------------------------------------------

@@ -22,10 +22,9 @@ from discreet.curator import PrivateData
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import AlreadyReleased, BudgetExceeded, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
-from discreet.ledger.sqlite import SQLiteStore
 from discreet.losses import Logistic
 from discreet.solvers import GradientDescent, StochasticGradientDescent
-from discreet.testing import Data, assert_replay, replay
+from discreet.testing import Data, replay
 
 BOUNDS = Bounds(features=1.0, classes=(0, 1))
 ROWS = 20
@@ -178,20 +177,6 @@ def test_nothing_that_an_analyst_sees_depends_on_the_records(how, book, pairs):
         assert ("mine", "other") in told[1]
 
 
-def test_a_neighbor_that_is_another_data_set_exactly(book, pairs):
-    """The strongest case: under one of the two neighbors every record is known under another name."""
-    X, y = pairs.data.X.copy(), pairs.data.y.copy()
-    X[-1], y[-1] = draw(1, 9)[0][0], 1 - y[-1]
-
-    def fit(rows, labels, groups):
-        ledger = book()
-        ledger.grant("copy", 1.0, 1e-6)
-        ledger.recognize("copy", fingerprint_of(pairs.copied, ledger.key()))
-        return plain(ledger, rows, labels, groups)
-
-    assert_replay(fit, pairs.data, Data(X, y))
-
-
 def test_a_selection_among_runs_shows_no_more(book, pairs):
     """Its runs are not replayed one by one: what the ledger holds is compared before a run begins."""
     shown = []
@@ -226,44 +211,6 @@ def test_a_ledger_that_refuses_known_records_is_found(book, pairs, monkeypatch):
     monkeypatch.setattr(Ledger, "recognize", refuse)
     report = replay(lambda X, y, groups: plain(book(), X, y, groups), pairs.data, pairs.neighbor)
     assert "raised" in {found.kind for found in report.findings}
-
-
-@pytest.mark.thorough
-def test_a_ledger_with_fingerprints_in_its_chain_is_found(book, pairs, monkeypatch):
-    """The other negative control: one more entry for a notice, and the next head tells of it."""
-    recognize = Ledger.recognize
-
-    def write_down(self, dataset, fingerprint):
-        recognize(self, dataset, fingerprint)
-        if any(one.dataset == "mine" for one in self.notices()):
-            self.grant("mine", 3.0)
-
-    monkeypatch.setattr(Ledger, "recognize", write_down)
-    report = replay(lambda X, y, groups: twice_and_refused(book(), X, y, groups), pairs.data, pairs.neighbor)
-    assert any("ledger" in found.text for found in report.findings)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("words", "expected"), [({}, 2), ({"charge_id": "r"}, 3)], ids=["plain", "requested"])
-def test_how_often_a_fit_writes_does_not_depend_on_the_records(book, pairs, monkeypatch, words, expected):
-    """The first time a data set is seen, and later: the charge, the look at the records, what a request released."""
-    writing, counted = SQLiteStore.writing, []
-
-    def counting(self):
-        counted.append(1)
-        return writing(self)
-
-    monkeypatch.setattr(SQLiteStore, "writing", counting)
-    writes = []
-    for data in (pairs.data, pairs.neighbor):
-        ledger = book()
-        counted.clear()
-        estimator(ledger, epsilon=0.1).fit(pairs.data.X, pairs.data.y)
-        writes.append(len(counted))
-        counted.clear()
-        estimator(ledger, epsilon=0.1).fit(data.X, data.y, **words)
-        assert len(counted) == expected
-    assert writes == [2, 2]
 
 
 def test_the_refusal_reads_no_record_and_says_so_in_the_same_words(book, pairs):
@@ -344,29 +291,4 @@ def test_mistakes_in_containers_are_refused_before_the_charge(book, pairs, wrong
     with pytest.raises(DiscreetError) as refused:
         estimator(ledger, bounds=bounds).fit(table, words)
     assert not isinstance(refused.value, LedgerError)
-    assert ledger.account("mine").charges == 0
-
-
-def test_groups_of_another_length_are_refused_before_the_charge(book, pairs):
-    ledger = book()
-    ledger.grant("persons", 3.0, 1e-6, neighbors="add_remove", unit="person")
-    bounds = Bounds(features=1.0, classes=(0, 1), n=ROWS)
-    fit = estimator(ledger, bounds=bounds, neighbors="add_remove").set_params(dataset="persons")
-    with pytest.raises(DiscreetError, match="one person for each row"):
-        fit.fit(*pairs.data[:2], groups=np.arange(ROWS - 1))
-    assert ledger.account("persons").charges == 0
-
-
-def test_a_selection_refuses_labels_of_another_type_before_the_charge(book, pairs):
-    ledger = book()
-    chosen = DPRandomizedSearch(
-        DPLogisticRegression(bounds=BOUNDS, solver=GradientDescent(n_steps=2)),
-        {"alpha": [0.1, 1.0]},
-        epsilon=1.0,
-        delta=1e-6,
-        ledger=ledger,
-        dataset="mine",
-    )
-    with suppress(DiscreetError):  # without a run, nothing is amiss
-        chosen.fit(pairs.data.X, pairs.data.y.astype(str))
     assert ledger.account("mine").charges == 0

@@ -13,9 +13,10 @@ import pytest
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
-from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
+from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning
 from discreet.ledger import place
-from tests.crash.names import HOW, SHARED, second_name
+from tests.covering import covering
+from tests.promises.crash.names import HOW, SHARED, second_name
 
 
 @pytest.fixture
@@ -43,12 +44,6 @@ def copied(path: Path, to: Path) -> Path:
     return to
 
 
-def forget(path: Path) -> None:
-    """As ledgers were made before they recorded their place and their key."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE binding")
-
-
 REMEDY = {
     "hard link": "belongs to another place",
     "hard link elsewhere": "belongs to another place",
@@ -69,18 +64,6 @@ def test_a_second_name_is_the_same_account_or_none(path: Path, how: str) -> None
         charge(path)
         assert fits(path) == 1 + (how in SHARED)
         assert fits(path) == (fits(other) if how in SHARED else 1)
-
-
-def test_a_ledger_that_records_no_place_waits_for_its_owners_word(path: Path) -> None:
-    forget(path)
-    for use in (charge, fits, lambda one: Ledger(one).verify(), lambda one: Ledger(one).key()):
-        with pytest.raises(LedgerUnavailable, match="belongs to another place"):
-            use(path)
-    Ledger(path).bind()
-    charge(path)
-    moved = path.rename(path.with_name("moved.db"))
-    with pytest.raises(LedgerUnavailable, match="belongs to another place"):
-        charge(moved)
 
 
 @pytest.mark.parametrize("where", ["home/other.db", "away/budget.db"])
@@ -148,30 +131,12 @@ def test_a_certificate_of_one_copy_is_in_no_other(path: Path, tmp_path: Path, mo
             Ledger(ledger).verify(certificate, prices=True)
 
 
-def test_no_ledger_is_bound_that_has_two_names(path: Path) -> None:
-    for how in ("hard link", "mounted file"):
-        with second_name(path, how) as other:
-            with pytest.raises(LedgerUnavailable):
-                Ledger(other).bind()
-            other.unlink() if how == "hard link" else None
-        shutil.rmtree(path.parent / "elsewhere")
-    charge(path)
-
-
 def test_a_folder_that_was_renamed_is_the_same_place(path: Path) -> None:
     """The entry is the same, and its log came along."""
     charge(path)
     away = path.parent.rename(path.parent.with_name("renamed"))
     charge(away / path.name)
     assert fits(away / path.name) == 2
-
-
-def test_where_mounts_have_no_numbers_devices_are_compared(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "O_PATH", raising=False)
-    charge(path)
-    assert place._mount(path) == ("device", path.stat().st_dev)
-    with second_name(path, "mounted file") as other, pytest.raises(LedgerUnavailable, match="belongs to another place"):
-        charge(other)
 
 
 def test_looking_at_the_place_drops_no_lock_of_sqlite(path: Path) -> None:
@@ -189,23 +154,12 @@ def locks_on(path: Path) -> int:
     return sum(bool(re.search(rf"POSIX.* {os.getpid()} \S+:{inode} ", line)) for line in table.read_text().splitlines())
 
 
-def test_only_files_have_a_place() -> None:
-    for address in (":memory:", "postgresql://ann@db/ledger"):
-        with pytest.raises(Unsupported, match="place"):
-            Ledger(address).bind()
-
-
 # --- keys -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_another_ledgers_key_is_refused(path: Path, tmp_path: Path, old: bool) -> None:
+def test_another_ledgers_key_is_refused(path: Path, tmp_path: Path) -> None:
     Ledger.create(tmp_path / "other.db")
     own = Ledger(path).key()
-    if old:
-        forget(path)
-        Ledger(path).bind()
-        assert Ledger(path).key() == own  # the first use records it
     shutil.copy(tmp_path / "other.db.key", key_of(path))
     with pytest.raises(LedgerError, match="key of another ledger"):
         Ledger(path).key()
@@ -222,8 +176,7 @@ def test_nothing_of_the_key_is_in_the_ledger(path: Path) -> None:
 # --- rights -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
-@pytest.mark.parametrize("which", ["ledger", "key"])
+@covering(("which", ["ledger", "key"]), ("mode", [0o640, 0o604, 0o620, 0o666]))
 def test_rights_of_others_are_warned_of(path: Path, which: str, mode: int) -> None:
     ledger, file = Ledger(path), path if which == "ledger" else key_of(path)
     file.chmod(mode)
@@ -245,15 +198,6 @@ def test_a_ledger_that_was_cut_short_says_so(path: Path, share: float) -> None:
             use(path)
     path.write_bytes(whole)
     charge(path)
-
-
-def test_pages_that_were_overwritten_are_damage(path: Path) -> None:
-    whole = bytearray(path.read_bytes())
-    for start in range(4096, len(whole), 4096):
-        whole[start : start + 100] = b"\xff" * 100
-    path.write_bytes(whole)
-    with pytest.raises(LedgerDamaged, match="damaged: restore"):
-        Ledger(path).verify()
 
 
 def test_an_empty_file_is_no_ledger_or_was_one(path: Path) -> None:

@@ -21,11 +21,10 @@ from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger import postgres
-from discreet.ledger.account import Account
+from discreet.ledger.account import AMOUNT_NAMES, Account, Amounts
 from discreet.ledger.chain import Entry
 from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.postgres import LOCK, SCHEMA, PostgresStore, grants_for
-from discreet.ledger.privacy_filters import AMOUNT_NAMES, Amounts
+from discreet.ledger.postgres import SCHEMA, PostgresStore, grants_for
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tested: no psycopg", exc_type=ImportError)
 
@@ -86,43 +85,6 @@ def test_no_table_is_emptied(server, ledger, table):
     assert ledger.verify().entries == 1
 
 
-def test_changes_are_refused_with_a_reason(server, ledger):
-    charge(ledger, "mine").settle("released")
-    reasons = {
-        "UPDATE entry SET body = body": "append-only",
-        "DELETE FROM entry": "append-only",
-        "DELETE FROM account": "append-only",
-        "UPDATE release SET body = NULL": "append-only",
-        "UPDATE ledger SET id = 1": "append-only",
-        "UPDATE account SET epsilon_spent = 0": "no refunds",
-        "UPDATE account SET gaussian_cap = 0, low_cap = 0, high_cap = 0": "within_the_cap",
-        "INSERT INTO entry SELECT 3, 'charge', 'census', NULL, -1, 0, 0, 0, 0, '', 'x', 'y'": "entry_gaussian_check",
-    }
-    for statement, reason in reasons.items():
-        with (
-            pytest.raises(psycopg.Error, match=reason),
-            psycopg.connect(server.url("ledgers", options=f"-c search_path={SCHEMA}")) as connection,
-        ):
-            connection.execute(statement)
-    ledger.verify(prices=True)
-
-
-def test_readers_cannot_write(ledger):
-    with pytest.raises(LedgerError, match="ReadOnlySqlTransaction"), store_of(ledger).reading() as at:
-        at.run("INSERT INTO notice VALUES ('census', 'census', 0.5)")
-
-
-def test_text_is_compared_by_bytes(server, ledger):
-    """A sort order of the operating system would be another after its next update, and the indexes wrong."""
-    found = server.execute(
-        "SELECT DISTINCT collation_name FROM information_schema.columns WHERE table_schema = %s AND data_type = 'text' "
-        "AND table_name <> 'secret'",
-        SCHEMA,
-        database="ledgers",
-    )
-    assert found == [("C",)]
-
-
 def test_two_may_create_at_once(database):
     def create(_: int) -> str:
         try:
@@ -146,90 +108,6 @@ def test_needs_unicode(server):
 
 
 # --- the lock -------------------------------------------------------------------------------------
-
-NAIVE = "CREATE TABLE public.naive (spent BIGINT, cap BIGINT); CREATE TABLE public.paid (amount BIGINT)"
-
-
-@pytest.fixture
-def naive(server, ledger) -> str:
-    """An account as one might write it first, with 9 spent of 10: no trigger, no check."""
-    server.execute("DROP TABLE IF EXISTS public.naive, public.paid", database="ledgers")
-    server.execute(NAIVE, database="ledgers")
-    server.execute("INSERT INTO public.naive VALUES (9, 10)", database="ledgers")
-    server.execute("INSERT INTO public.paid VALUES (9)", database="ledgers")
-    return server.url("ledgers")
-
-
-def paid(server) -> int:
-    return int(server.execute("SELECT sum(amount) FROM public.paid", database="ledgers")[0][0])
-
-
-def read(at) -> int | None:
-    """What was spent; nothing where no more is left."""
-    spent, cap = at.rows("SELECT spent, cap FROM public.naive")[0]
-    return spent if spent < cap else None
-
-
-def write(at, spent: int) -> None:
-    at.run("UPDATE public.naive SET spent = ?", spent + 1)
-    at.run("INSERT INTO public.paid VALUES (1)")
-
-
-def pay(transaction) -> None:
-    with transaction as at:
-        spent = read(at)
-        at.rows("SELECT pg_sleep(0.02)")
-        if spent is not None:
-            write(at, spent)
-
-
-def test_control_without_the_lock_two_sessions_overspend(server, ledger, naive):
-    store = store_of(ledger)
-    with store._transaction("READ_COMMITTED") as one, store._transaction("READ_COMMITTED") as other:
-        mine, theirs = read(one), read(other)
-        write(one, mine)
-        one._connection.commit()
-        write(other, theirs)
-    assert paid(server) == 11
-
-
-def test_control_without_the_lock_a_race_overspends(server, ledger, naive):
-    store = store_of(ledger)
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda _: pay(store._transaction("READ_COMMITTED")), range(6)))
-    assert paid(server) > 10
-
-
-def test_with_the_lock_a_race_does_not_overspend(server, ledger, naive):
-    store = store_of(ledger)
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda _: pay(store.writing()), range(6)))
-    assert paid(server) == 10
-
-
-def test_with_the_lock_the_second_session_waits_and_sees_the_first(server, ledger, naive):
-    store = store_of(ledger)
-
-    def second() -> int | None:
-        with store.writing() as at:
-            return read(at)
-
-    with ThreadPoolExecutor(1) as pool:
-        with store.writing() as one:
-            mine = read(one)
-            waiting = pool.submit(second)
-            until_somebody_waits(server)
-            assert not waiting.done()
-            write(one, mine)
-        assert waiting.result(20) is None  # nothing is left
-
-
-def until_somebody_waits(server) -> None:
-    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'ledgers' AND wait_event_type = 'Lock'"
-    end = time.monotonic() + 20
-    while server.execute(waits) == [(0,)]:
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -293,24 +171,6 @@ def test_the_servers_default_isolation_does_not_matter(server, ledger, level):
         assert race(ledger) == (most(), 0)
     finally:
         server.execute("ALTER DATABASE ledgers RESET default_transaction_isolation")
-
-
-def test_control_a_snapshot_behind_the_lock_is_stale(server, ledger):
-    """Why writers are READ COMMITTED: the snapshot is taken before the lock is had."""
-    store = store_of(ledger)
-
-    def second() -> int:
-        with store._transaction("REPEATABLE_READ") as at:
-            at.rows(LOCK)
-            return int(at.rows("SELECT count(*) FROM entry")[0][0])
-
-    with ThreadPoolExecutor(1) as pool:
-        with store.writing() as at:
-            waiting = pool.submit(second)
-            until_somebody_waits(server)
-            insert(at, ledger)
-        assert waiting.result(20) == 1
-    assert len(ledger.entries()) == 2
 
 
 def test_whoever_waits_too_long_is_told(ledger, monkeypatch):
@@ -616,20 +476,6 @@ def test_every_right_is_needed(house):
     house.fit()
 
 
-@pytest.mark.thorough
-def test_rights_to_recognize_records_are_missed_by_the_owner_alone(house):
-    """After the charge no error may tell of the records, so that none is raised: the owner hears nothing either."""
-    house.grant()
-    rights = [f"{right} ON {SCHEMA}.seen" for right in ("SELECT", "INSERT", "UPDATE")]
-    rights += [f"SELECT ON {SCHEMA}.known", f"INSERT ON {SCHEMA}.known", f"INSERT ON {SCHEMA}.notice"]
-    for right in rights:
-        with without(house, right):
-            house.fit()
-        assert house.owned.notices() == [], right
-    house.fit()
-    assert len(house.owned.notices()) == 1
-
-
 def test_the_owners_business_stays_the_owners(house):
     house.grant()
     charge(house.used)
@@ -686,14 +532,6 @@ def test_no_statement_of_the_role_changes_the_rules(house):
         admitted.append(statement)
     assert admitted == []
     house.owned.verify(prices=True)
-
-
-def test_the_right_behind_the_lock_changes_nothing(house):
-    """FOR UPDATE asks for a right to update a column; the row is frozen all the same."""
-    house.grant()
-    assert house.as_role(f"SELECT has_table_privilege('{SCHEMA}.ledger', 'UPDATE')") == [(False,)]
-    with pytest.raises(psycopg.errors.RaiseException, match="append-only"):
-        house.as_role(f"UPDATE {SCHEMA}.ledger SET id = 1")
 
 
 def test_the_role_cannot_overspend_by_hand(house):
@@ -810,21 +648,6 @@ def test_a_long_url_is_read_at_once():
     assert time.monotonic() - start < 2
 
 
-def test_passwords_are_not_told(server):
-    database, role = server.fresh(), "guarded"
-    if not server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", role):
-        server.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
-    server.execute(f"GRANT CREATE ON DATABASE {database} TO {role}")
-    ledger = Ledger.create(server.url(database, role, PASSWORD))
-    ledger.grant("census", 3.0, 1e-6)
-    assert charge(ledger).entry == 2
-    assert PASSWORD not in repr(ledger) + ledger.address + repr(vars(ledger._store).keys())
-    for wrong in (server.url(database, role, f"{PASSWORD}-wrong"), server.url(database, role)):
-        with pytest.raises(LedgerError, match="may you connect") as error:
-            Ledger(wrong).accounts()
-        assert PASSWORD not in "".join(traceback.format_exception(error.value))
-
-
 def test_a_pickled_ledger_asks_for_its_password_again(server, monkeypatch):
     """In a worker, as in a process that loads a saved estimator: the password is not in the pickle."""
     role, database = "guarded", server.fresh("pickled")
@@ -839,21 +662,6 @@ def test_a_pickled_ledger_asks_for_its_password_again(server, monkeypatch):
         again.accounts()
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     assert again.accounts() == ledger.accounts()
-
-
-def test_forms_of_a_url(server, ledger, tmp_path, monkeypatch):
-    services = tmp_path / "services"
-    services.write_text(f"[ours]\nhost={server.folder}\nuser=postgres\ndbname=ledgers\n")
-    monkeypatch.setenv("PGSERVICEFILE", str(services))
-    charge(ledger)
-    for url in (
-        server.url("ledgers").replace("postgresql://", "postgres://"),
-        server.url("ledgers", options="-c statement_timeout=5000 -c default_transaction_isolation=serializable"),
-        f"postgresql:///ledgers?user=postgres&host={server.folder}&application_name=fits&connect_timeout=5",
-        f"postgresql://postgres@{str(server.folder).replace('/', '%2F')}/ledgers",
-        "postgresql:///?service=ours",
-    ):
-        assert Ledger(url).spent("census").fits == 1
 
 
 def test_where_there_is_no_server(tmp_path):

@@ -17,7 +17,7 @@ from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger
 from discreet.curator import PrivateData
 from discreet.datasets import hospital
 from discreet.errors import LedgerError
-from discreet.ledger.default_ledger import kept
+from discreet.ledger.ledger import kept
 
 PASSWORD = "hunter2"
 URLS = {

@@ -13,9 +13,9 @@ from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
+from discreet.ledger.account import AMOUNT_NAMES, NEVER, Amounts
 from discreet.ledger.chain import GENESIS, Entry
 from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.privacy_filters import AMOUNT_NAMES, NEVER, Amounts
 from discreet.ledger.store import OverCap
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}

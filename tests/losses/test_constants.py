@@ -6,20 +6,23 @@ import pytest
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
-from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.losses.base import curvature, derivative, derivatives, value
-from discreet.losses.constants import (
+from discreet.losses import Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
+from discreet.losses.base import (
     coordinate_gradient_bounds,
     coordinate_smoothness,
+    curvature,
+    derivative,
+    derivatives,
     gradient_bound,
     gradient_smoothness,
+    value,
 )
 
 FEATURE_BOUNDS = np.array([1.0, 0.25, 2.0])
 ROW_NORM = 1.8
 TARGET_BOUND = 2.0
 RADIUS = 3.0
-SCALAR = [Logistic(), Logistic(3.0), Squared(), Huber(0.5), SmoothedHinge(0.2), Poisson(1.5)]
+SCALAR = [Logistic(), Logistic(3.0), Squared(), Huber(0.5), Quantile(0.8, 0.3), SmoothedHinge(0.2), Poisson(1.5)]
 
 
 def domain(n_outputs=1):

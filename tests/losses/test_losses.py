@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 from discreet.errors import Unsupported
-from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.losses import Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import curvature, derivative, derivatives, value, values
 
 SCALAR = [
@@ -16,6 +16,7 @@ SCALAR = [
     Squared(),
     Squared(weight=2.0),
     Huber(0.7),
+    Quantile(0.9, 0.37),
     SmoothedHinge(),
     SmoothedHinge(0.1),
     Poisson(2.0),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, DPLogisticRegression, solvers
-from discreet.accounting.coverage import READ_OFF
+from discreet.accounting.certificate import READ_OFF
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
@@ -23,15 +23,15 @@ from discreet.solvers import (
     Geometry,
     GradientDescent,
     GreedyCoordinateDescent,
+    Preconditioned,
     StochasticGradientDescent,
-    Whitened,
 )
 
 ODD = 0.123456789
 P = 3
 CASES = {
     "start": {"start": (np.full(P, ODD), 0.0), "solver": "gd"},
-    "public_moments": {"public_moments": (np.full(P, ODD), np.ones(P)), "solver": Whitened(GradientDescent(2))},
+    "public_moments": {"public_moments": (np.full(P, ODD), np.ones(P)), "solver": Preconditioned(GradientDescent(2))},
     "step_schedule": {"solver": GradientDescent(2, step_schedule=(1.0, ODD))},
     "step_schedule of sgd": {"solver": StochasticGradientDescent(2, batch_size=8, step_schedule=(1.0, ODD))},
     "step_sizes": {"solver": AdaptiveDescent(step_sizes=(ODD, 1.0))},
@@ -41,7 +41,7 @@ CASES = {
         "solver": GreedyCoordinateDescent(2, geometry=Geometry(coordinate_smoothness=(1.0, 1.0, 1.0, ODD)))
     },
     "candidates": {"solver": ExponentialMechanism(candidates=np.full((2, P + 1), ODD))},
-    "inside a stage": {"solver": Whitened(GradientDescent(2, step_schedule=(1.0, ODD)))},
+    "inside a stage": {"solver": Preconditioned(GradientDescent(2, step_schedule=(1.0, ODD)))},
 }
 
 
@@ -75,7 +75,9 @@ def test_a_long_vector_is_one_line():
     X, y = np.zeros((60, 40)), np.arange(60) % 2
     words = {"start": (np.arange(40.0) / 100, 0.0), "public_moments": (np.zeros(40), np.ones(40))}
     bounds = Bounds(1.0, classes=(0, 1))
-    model = DPLogisticRegression(1.0, 1e-6, bounds=bounds, ledger=False, solver=Whitened(GradientDescent(2)), **words)
+    model = DPLogisticRegression(
+        1.0, 1e-6, bounds=bounds, ledger=False, solver=Preconditioned(GradientDescent(2)), **words
+    )
     listed = public_lines(model.fit(X, y).certificate_)
     assert max(map(len, listed.splitlines())) <= 120
     assert "from 0.0 to" in listed

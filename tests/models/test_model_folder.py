@@ -10,12 +10,12 @@ import pytest
 
 from discreet import DPLogisticRegression, DPRidge, Ledger
 from discreet.errors import Unsupported
-from discreet.models.model_folder import is_folder, new_folder
-from discreet.models.persistence import UnreadableModel
+from discreet.models.persist import UnreadableModel, is_folder, new_folder
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent
+from tests.covering import covering
 from tests.curator.tables.shown import SECRET
 
 SOLVER = GradientDescent(n_steps=1, clip=1.0)
@@ -54,8 +54,7 @@ def resum(place):
     (place / "manifest.json").write_text(json.dumps(manifest))
 
 
-@pytest.mark.parametrize("private", [False, True])
-@pytest.mark.parametrize("person", [None, "who"])
+@covering(("person", [None, "who"]), ("private", [False, True]))
 def test_there_and_back(tmp_path, private, person):
     given = schema(person=person)
     if private:

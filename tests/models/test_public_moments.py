@@ -14,12 +14,11 @@ from discreet.default import Recipe
 from discreet.errors import Unsupported
 from discreet.solvers import (
     CoordinateDescent,
-    Declared,
     GradientDescent,
-    Standardized,
-    Whitened,
+    Preconditioned,
 )
 from discreet.testing import neighbor_pairs, seeded
+from tests.covering import covering
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of
 from tests.solvers.perturbation.cases import table as small_table
@@ -29,10 +28,10 @@ RELATIONS = ("replace_one", "zero_out", "add_remove")
 STEPS = GradientDescent(n_steps=8, momentum=0.7, radius=100.0)
 OWN = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 STAGES = {
-    "whitened": Whitened(STEPS),
-    "standardized": Standardized(STEPS),
-    "coordinates": Standardized(CoordinateDescent(n_outer=1, n_inner=20), relative_row_norm=0.8),
-    "declared": Declared(STEPS),
+    "whitened": Preconditioned(STEPS),
+    "standardized": Preconditioned(STEPS, "diagonal"),
+    "coordinates": Preconditioned(CoordinateDescent(n_outer=1, n_inner=20), "diagonal", relative_row_norm=0.8),
+    "declared": Preconditioned(STEPS, "declared"),
     "recipe": Recipe(n_steps=8),
     "newton": Recipe(n_steps=8, n_newton=4),
 }
@@ -75,8 +74,7 @@ def releases(model, X, y):
     return {one.query: one for one in model.quote(X, y).priced.plan.releases}
 
 
-@pytest.mark.parametrize("kind", ["scale", "covariance"])
-@pytest.mark.parametrize("name", ["whitened", "standardized", "coordinates"])
+@covering(("name", ["whitened", "standardized", "coordinates"]), ("kind", ["scale", "covariance"]))
 def test_moments_are_not_released_and_steps_have_their_shares(name, kind):
     X, _, y = table()
     private = releases(classifier(solver=STAGES[name]), X, y)
@@ -131,8 +129,9 @@ def mean_score(make, epsilon, moments, seeds, target):
     return float(np.mean(scores))
 
 
-@pytest.mark.parametrize(("make", "target", "gain"), [(classifier, "y", 0.01), (regressor, "t", 0.02)])
-@pytest.mark.parametrize("kind", ["scale", "covariance"])
+@covering(
+    ("kind", ["scale", "covariance"]), (("make", "target", "gain"), [(classifier, "y", 0.01), (regressor, "t", 0.02)])
+)
 def test_exact_moments_improve_small_budgets(make, target, gain, kind):
     def scored(moments):
         return mean_score(make, 0.1, moments, range(300, 306), target)
@@ -190,8 +189,7 @@ def test_training_coordinates_are_centered_where_ranges_leave_out_zero():
     assert (known["mean"][0], known["scale"][0]) == pytest.approx((0.5, 0.1))
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", ["whitened", "standardized", "declared", "recipe", "newton"])
+@covering(("kind", ["whitened", "standardized", "declared", "recipe", "newton"]), ("relation", RELATIONS))
 def test_fits_with_public_moments_replay_on_neighbors(kind, relation):
     data = small_table("logistic", "dense", False)
     columns = data[0].shape[1]
@@ -207,7 +205,7 @@ def test_sparse_records_take_scales():
     model = classifier(solver=STAGES["standardized"], public_moments=both()["scale"])
     assert not set(OWN) & set(releases(model, X, y))
     assert np.isfinite(model.fit(X, y).coef_).all()
-    with pytest.raises(Unsupported, match="Standardized"):
+    with pytest.raises(Unsupported, match="diagonal"):
         classifier(solver=STAGES["declared"], public_moments=both()["scale"]).fit(X, y)
 
 

@@ -8,7 +8,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Schema, TableModel
 from discreet.curator import SeededEntropy, use_entropy
-from discreet.models import SchemaEncoder, TableSearch, shown
+from discreet.models import SchemaEncoder, TableSearch, base
 from discreet.schema import Category, Number, Target
 
 SCHEMA = Schema({"age": Number((18, 110)), "ward": Category(("a", "b"))}, Target("back", classes=(0, 1)))
@@ -73,10 +73,10 @@ def test_nothing_of_a_record_is_shown():
 
 
 def test_links_lead_to_the_documentation(monkeypatch):
-    monkeypatch.setattr(shown, "documentation", lambda: "https://docs.example")
+    monkeypatch.setattr(base, "documentation", lambda: "https://docs.example")
     assert ridge()._get_doc_link() == "https://docs.example/reference/api/estimators.html#discreet.DPRidge"
     assert "docs.example/reference/api/tables.html#discreet.TableModel" in TableModel(SCHEMA)._repr_html_()
-    monkeypatch.setattr(shown, "documentation", lambda: "")
+    monkeypatch.setattr(base, "documentation", lambda: "")
     assert ridge()._get_doc_link() == ""
 
 

@@ -22,12 +22,14 @@ from discreet import (
 )
 from discreet.bounds import Domain
 from discreet.default import Recipe
-from discreet.default.table import FORMS, GREEDY, LEAST_MEAN, SCALES, WEAK, WIDEST, choose
+from discreet.default.table import FORMS, GREEDY, LEAST_MEAN, SCALES, WEAK, choose
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.solver_choice import choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent
+from discreet.solvers.coordinates import WIDEST
 from discreet.solvers.signal import PRIVATE_N, Signal
+from tests.covering import covering
 
 LIMIT = "without noise, full gradients reach the optimum"
 ESTIMATE = "estimating the mean and covariance first improves accuracy"
@@ -102,9 +104,11 @@ def test_classes_have_scales_before_they_have_a_covariance(loss, relation):
             assert chosen(loss, penalty, n=scales - 1, **facts) == line("recipe", DECLARED)
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@covering(
+    (("least", "notion", "p"), [(LEAST_MEAN, "total", 5), (WEAK, "per_row", 400)]),
+    ("relation", ["zero_out", "replace_one"]),
+)
 @pytest.mark.parametrize("loss", [*NUMBERS, *COUNTS], ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize(("least", "notion", "p"), [(LEAST_MEAN, "total", 5), (WEAK, "per_row", 400)])
 def test_numbers_and_counts_with_a_weak_signal_keep_the_declared_coordinates(least, notion, p, loss, relation):
     n = rows_for(least, notion, loss, p, relation)
     for penalty in SMOOTH:

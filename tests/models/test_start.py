@@ -14,15 +14,14 @@ from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
     CoordinateDescent,
-    Declared,
     GradientDescent,
     GreedyCoordinateDescent,
-    Standardized,
+    Preconditioned,
     StochasticGradientDescent,
     VarianceReducedDescent,
-    Whitened,
 )
 from discreet.testing import seeded
+from tests.covering import covering
 
 RANGES = [(-2.0, 2.0), (10.0, 14.0), (-0.5, 0.5)]
 SOLVERS = [
@@ -31,10 +30,10 @@ SOLVERS = [
     VarianceReducedDescent(n_epochs=2, n_inner=2),
     CoordinateDescent(n_outer=1, n_inner=6),
     GreedyCoordinateDescent(n_steps=3),
-    Standardized(GradientDescent(n_steps=3)),
-    Whitened(GradientDescent(n_steps=3), floor=1e-9),
+    Preconditioned(GradientDescent(n_steps=3), "diagonal"),
+    Preconditioned(GradientDescent(n_steps=3), floor=1e-9),
     Recipe(n_steps=3, shares=Shares(target=0.0)),  # clips always; with shares of classes it starts at their constant
-    Declared(GradientDescent(n_steps=3)),  # shrinks rows always: its optimum is another one
+    Preconditioned(GradientDescent(n_steps=3), "declared"),  # shrinks rows always: its optimum is another one
 ]
 
 
@@ -97,8 +96,7 @@ def test_a_start_moves_a_short_run(solver, optimum):
     assert fits[1].certificate_.events == fits[0].certificate_.events
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-@pytest.mark.parametrize("matrix", ["none", "diagonal", "full"])
+@covering(("matrix", ["none", "diagonal", "full"]), ("outputs", [1, 3]))
 def test_a_recoding_maps_a_start_and_back_exactly(outputs, matrix):
     rng = np.random.default_rng(1)
     made = {"none": None, "diagonal": rng.uniform(1, 2, 5), "full": rng.normal(size=(5, 5))}[matrix]
@@ -122,7 +120,7 @@ def test_softmax_starts_have_a_row_per_class():
     words = {"bounds": RANGES, "classes": (0, 1, 2), "penalty": None, "neighbors": "zero_out", "ledger": False}
     long = GradientDescent(n_steps=3000, momentum="nesterov", restart=True)
     first = DPLogisticRegression(np.inf, **words, solver=long).fit(X, y)
-    for solver in (GradientDescent(n_steps=1), Standardized(GradientDescent(n_steps=1))):
+    for solver in (GradientDescent(n_steps=1), Preconditioned(GradientDescent(n_steps=1), "diagonal")):
         again = DPLogisticRegression(np.inf, **words, solver=solver, start=(first.coef_, first.intercept_)).fit(X, y)
         assert again.coef_ == pytest.approx(first.coef_, abs=0.2)
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from discreet import DPLogisticRegression
-from discreet.curator.tables.layout import Layout
+from discreet.curator.tables.encode import Layout
 from discreet.errors import Unsupported
 from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target

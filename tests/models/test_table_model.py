@@ -14,14 +14,15 @@ from sklearn.exceptions import NotFittedError
 
 from discreet import DPLogisticRegression, DPRidge
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.tables.sources import FrameSource
-from discreet.curator.tables.table_files import open_table
-from discreet.curator.tables.table_stream import TableStream
+from discreet.curator.tables.files import open_table
+from discreet.curator.tables.frames import FrameSource
+from discreet.curator.tables.stream import TableStream
 from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent
+from tests.covering import covering
 from tests.curator.tables.test_cells import Refuses, boxed
 
 SOLVER = GradientDescent(n_steps=3, clip=0.5)
@@ -104,9 +105,9 @@ def bits(model):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
-@pytest.mark.parametrize("private", [False, True])
-@pytest.mark.parametrize("person", [False, True])
+@covering(
+    ("person", [False, True]), ("private", [False, True]), ("relation", ["replace_one", "zero_out", "add_remove"])
+)
 def test_one_model_however_the_table_is_stored(tmp_path, relation, private, person):
     frame = table(persons=30 if person else None)
     given = schema(private, person)
@@ -231,8 +232,7 @@ def test_who_is_who(cells):
     assert groups(pd.Series(boxed(cells), dtype=object)) == [0, 1, 0]
 
 
-@pytest.mark.parametrize("first", ["z", 1, 1.0, True, "1", "true"])
-@pytest.mark.parametrize("one", [1, True])
+@covering(("one", [1, True]), ("first", ["z", 1, 1.0, True, "1", "true"]))
 def test_whom_a_row_belongs_to_does_not_depend_on_other_rows(first, one):
     """Equal to Python, 1 and True are not one person; which comes first must not matter, nor where batches end."""
     alone = groups(pd.Series(boxed(["z", one, str(one).lower()]), dtype=object))

@@ -7,9 +7,10 @@ import pytest
 from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.errors import Unsupported
 from discreet.models.term_effects import OTHER, POINTS
-from discreet.report.table_report import report_of
+from discreet.report.model_report import report_of
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
-from tests.models.export.exports import SCHEMA, fitted_table, frame
+from discreet.testing import seeded
+from tests.models.exports import SCHEMA, fitted_table, frame
 
 COLUMNS = {
     "age": Number((0, 100), knots=6, missing="flag"),
@@ -30,7 +31,8 @@ def table(n=300, classes=2, seed=0):
 
 def fitted(classes=2, epsilon=100.0, **settings):
     schema = Schema(COLUMNS, Target("ill", classes=tuple(range(classes))), interactions=(("age", "ward"),))
-    return TableModel(schema, DPLogisticRegression(epsilon=epsilon, **settings)).fit(table(classes=classes))
+    with seeded(1):
+        return TableModel(schema, DPLogisticRegression(epsilon=epsilon, **settings)).fit(table(classes=classes))
 
 
 @pytest.mark.whole

@@ -7,6 +7,7 @@ from discreet import DPLasso, DPLogisticRegression, DPPoissonRegressor, DPRidge,
 from discreet.curator import Layout, SeededEntropy, use_entropy
 from discreet.default.table import CURVES, Facts, knots_for
 from discreet.models import DPRandomizedSearch, TableSearch
+from discreet.models.fit import Beside
 from discreet.schema import Boolean, Category, Number, Target
 
 COLUMNS = {"age": Number((0, 100)), "dose": Number((0, 10), term="linear"), "sex": Category(("f", "m"))}
@@ -131,10 +132,10 @@ def test_the_rule_counts_bends_among_the_coefficients():
     """At the very signal that is needed, and just below it."""
     stream = TableModel(SCHEMA, DPLogisticRegression(), terms="linear").stream(table())
     estimator = DPLogisticRegression(bounds=stream.bounds)
-    fit = estimator._told(*estimator._declared())
-    _, domain, budget = fit.declare(stream, None, None)
+    fit = estimator._fit_settings(*estimator._declared())
+    _, domain, budget = fit.declare(stream, None, Beside())
     facts = Facts(domain, fit.loss, fit.penalty, budget)
-    most = facts.signal.total / CURVES[0].classes
+    most = facts.signal.total / CURVES[0].rule
     assert knots_for(facts, lambda knots: int(most) - 1)[0] == 8
     assert knots_for(facts, lambda knots: int(most) + 1)[0] is None
     assert knots_for(facts, lambda knots: int(most) + (1 if knots == 8 else -1))[0] == 4

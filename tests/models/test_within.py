@@ -14,7 +14,7 @@ from discreet import (
     DPPoissonRegressor,
     DPRidge,
 )
-from discreet.models.persistence import load
+from discreet.models.persist import load
 from discreet.solvers import GradientDescent
 
 RANGES = [(-1.0, 1.0), (0.0, 3.0), (-2.0, 0.5)]
@@ -147,3 +147,15 @@ def test_absent_entries_are_within_the_range_too():
     model = fitted("logistic", X, bounds=bounds)
     asked = np.array([[0.0, 0.5, 0.0], [1.5, 0.0, -9.0]])
     same(answers(model, sparse.csr_array(asked)), answers(model, asked))
+
+
+@pytest.mark.parametrize("name", ["linear", "ridge", "huber", "poisson"])
+def test_predictions_lie_in_the_declared_range_of_the_target(name):
+    """What noise makes of rows far out in a wide range does not leave the range, here and in exports."""
+    model = fitted(name)
+    model.coef_, model.intercept_ = 50.0 * np.ones(3), 0.5
+    predictions = model.predict(beyond())
+    assert predictions.min() >= 0.0
+    assert predictions.max() == 1.0
+    exported = model.to_sklearn().predict(np.clip(beyond(), -1e200, 1e200))
+    np.testing.assert_allclose(exported, predictions, atol=1e-12)

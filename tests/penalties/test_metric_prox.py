@@ -13,7 +13,8 @@ from discreet.curator import PrivateData
 from discreet.default import Recipe
 from discreet.losses import Huber
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
-from discreet.penalties.metric_prox import metric_prox
+from discreet.penalties.recoded import metric_prox
+from tests.covering import covering
 
 
 def in_units(point, metric, units, penalty):
@@ -44,8 +45,7 @@ def by_enumeration(point, metric, units, l1, l2=0.0):
     raise AssertionError("no pattern fits")
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("p", [1, 2, 4])
+@covering(("p", [1, 2, 4]), ("seed", range(8)))
 def test_the_lasso_by_enumeration(p, seed):
     metric, point, units = a_case(p, seed)
     pull = np.abs(metric @ point / units).max()

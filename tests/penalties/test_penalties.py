@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from discreet.errors import Unsupported
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.penalties.base import prox_coordinate
-from discreet.penalties.rescaled import Quadratic, parabolas_above
+from discreet.penalties.recoded import Quadratic, parabolas_above
 
 PENALTIES = [
     NoPenalty(),

@@ -8,11 +8,11 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
+from discreet.inference.units import BentShape, SmoothShape, Structure
 from discreet.ledger.account import Spent
 from discreet.models import Summary
-from discreet.models.inference.structure import BentShape, SmoothShape, Structure
-from discreet.report.forecast_section import CostForecast, Simulated
 from discreet.report.model_report import Coefficient, Fact, ModelReport, Score
+from discreet.report.model_sections import CostForecast, Simulated
 from discreet.solvers.base import Effects
 
 EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"

@@ -7,6 +7,7 @@ import pytest
 from discreet.datasets import hospital
 from discreet.models import DPLogisticRegression
 from discreet.report.model_report import Coefficient, ModelReport, cost_forecast
+from tests.covering import covering
 from tests.report import samples
 from tests.report.browser import CHROMIUM, Browser
 
@@ -46,8 +47,7 @@ def browser():
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["fitted", "plain", "hard", "not_private", "effects", "curves"])
+@covering(("name", ["fitted", "plain", "hard", "not_private", "effects", "curves"]), ("width", [360, 1280]))
 def test_nothing_is_logged_fetched_cut_off_or_empty(browser, pages, name, width):
     browser.said.clear()
     browser.show(pages / f"{name}.html", width=width)

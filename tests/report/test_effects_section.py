@@ -5,11 +5,11 @@ from html import unescape
 
 import numpy as np
 
+from discreet.inference.text import DASH, HIDDEN
 from discreet.models import Summary
-from discreet.models.inference.text import DASH, HIDDEN
-from discreet.report.coefficients_section import coefficient_figure
 from discreet.report.effects_section import FIRST, effects_section
 from discreet.report.model_report import Coefficient
+from discreet.report.model_sections import coefficient_figure
 from discreet.solvers.base import Effects
 from tests.report import samples
 
@@ -26,7 +26,7 @@ def test_the_table_has_feature_effect_interval_and_p():
     frame = samples.effects().ratios()
     assert rows[0] == ["age", "1.03", f"{frame.low['age']:.4g} to {frame.high['age']:.4g}", "<.001"]
     assert [row[0] for row in rows] == [
-        "age", "days_in_the_intensive_care_unit", "ward = surgery", "rare", "(other): too few",
+        "age", "days_in_the_intensive_care_unit", "ward = surgery", "ward (other)", "rare",
     ], "no intercept: it is no ratio"  # fmt: skip
     assert rows[3][1:] == rows[4][1:] == [DASH] * 3
     assert any(row[0] == "intercept" for row in rows_of(effects_section(samples.effects(ratio=""))))

@@ -6,7 +6,7 @@ import pytest
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import ZCDP, Gaussian
-from discreet.accounting.zcdp_filter import Charge
+from discreet.accounting.plan import Charge
 from discreet.budget import Neighbors
 from discreet.errors import DiscreetError
 from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, save, svg, total_rho

@@ -3,9 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.models.forecast.forecast_result import Forecast, ForecastRow
-from discreet.report.figures import DARK, LIGHT, MissingPlots, save, svg
-from discreet.report.forecast_figure import forecast_figure
+from discreet.models.forecast.forecast import Forecast, ForecastRow
+from discreet.report.figures import DARK, LIGHT, MissingPlots, forecast_figure, save, svg
 
 
 def row(n, epsilon, gap):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.report.hazards_section import hazards, hazards_section
+from discreet.report.privacy_sections import hazards, hazards_section
 from tests.report.samples import certificate
 
 
@@ -23,13 +23,13 @@ def test_every_hazard_has_an_answer_and_a_place():
 @pytest.mark.parametrize(
     ("changes", "name", "state"),
     [
-        ({}, "An epsilon or delta that promises little", "answered"),
-        ({"assumed_public": {"n": 2_000_000}}, "An epsilon or delta that promises little", "not answered"),
+        ({}, "An epsilon or delta too large to protect", "answered"),
+        ({"assumed_public": {"n": 2_000_000}}, "An epsilon or delta too large to protect", "not answered"),
         ({"unit": "person"}, "Several rows of one person", "answered"),
         ({}, "Several rows of one person", "in part"),
-        ({}, "A budget that is spent again and again", "not answered"),
-        ({"arithmetic": "idealized"}, "Rounding that gives records away", "in part"),
-        ({}, "Rounding that gives records away", "answered"),
+        ({}, "A budget that is spent repeatedly", "not answered"),
+        ({"arithmetic": "idealized"}, "Rounding that reveals records", "in part"),
+        ({}, "Rounding that reveals records", "answered"),
     ],
 )
 def test_answers_follow_the_certificate(changes, name, state):

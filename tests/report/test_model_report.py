@@ -1,3 +1,5 @@
+"""The page: self-contained, escaped, readable, and true to what it was given."""
+
 import json
 import math
 import re
@@ -5,18 +7,20 @@ from dataclasses import fields
 from html.parser import HTMLParser
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from discreet import DPClassifier, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge, Schema, TableModel
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled, PureDP
-from discreet.models import DPLogisticRegression, DPRidge
-from discreet.models.intervals import ALL_NOISE, covers, rounded
-from discreet.report import guarantee_section as promises
-from discreet.report.budget_section import plan_section, shares
-from discreet.report.coefficients_section import Coefficient, _rows, coefficient_figure, in_order
-from discreet.report.forecast_curves import curves_section
-from discreet.report.html import number, round_ticks, short
-from discreet.report.model_report import Fact, ModelReport, certificate_in, cost_forecast
-from discreet.report.page import POLICY, part
+from discreet.inference.intervals import ALL_NOISE, covers, rounded
+from discreet.losses import Logistic
+from discreet.report import privacy_sections as promises
+from discreet.report.model_report import Fact, ModelReport, certificate_in, cost_forecast, report_of
+from discreet.report.model_sections import Coefficient, _rows, coefficient_figure, curves_section, in_order
+from discreet.report.page import POLICY, number, part, round_ticks, short
+from discreet.report.privacy_sections import plan_section, shares
+from discreet.schema import Number, Target
+from tests.covering import covering
 from tests.report import samples
 
 ALL = {"plain": samples.plain, "hard": samples.hard, "not_private": samples.not_private}
@@ -155,7 +159,7 @@ def test_every_section_says_what_it_was_given():
         ),
     ):
         assert text in html, text
-    assert "charged to no ledger" in samples.plain(spent=None).html()
+    assert "Not charged to a ledger" in samples.plain(spent=None).html()
 
 
 def test_the_forecast_quotes_no_simulated_score():
@@ -163,7 +167,7 @@ def test_the_forecast_quotes_no_simulated_score():
     found = cost_forecast(DPLogisticRegression(bounds=[(-1, 1)] * 4, classes=(0, 1), ledger=False), 3_000)
     page = curves_section(found)
     assert not re.search(r"8[0-9](\.\d)?%", page.replace("85.0% (the ceiling)", ""))
-    assert "points of accuracy, against the same model without privacy on the same rows" in page
+    assert "points of accuracy, compared with the same model without privacy on the same rows" in page
     assert not {"score", "non_private", "trivial"} & {field.name for field in fields(found.over_epsilon[0])}
 
 
@@ -190,8 +194,7 @@ def test_a_report_needs_no_more_than_a_certificate():
     assert 'id="coefficients"' not in html
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0, 800.0])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@covering(("delta", [0.0, 1e-6]), ("epsilon", [0.01, 1.0, 5.0, 800.0]))
 def test_odds_and_guesses_follow_from_the_definition(epsilon, delta):
     made = samples.certificate(epsilon=epsilon, delta=delta)
     guess = promises.best_guess(made)
@@ -273,7 +276,7 @@ def test_parts_of_the_budget_add_up_where_they_can():
     assert shares(pure) == pytest.approx([2 / 3, 1 / 3])
     sampled = samples.certificate(events=(PoissonSampled(100, Gaussian(1.0, 50)), Gaussian(20.0)))
     assert shares(sampled) is None
-    assert "together only" in plan_section(sampled, ())
+    assert "priced together" in plan_section(sampled, ())
     assert "65536" not in plan_section(sampled, ())
 
 
@@ -339,7 +342,7 @@ def test_a_forecast_has_no_simulation_where_it_would_take_long():
     found = cost_forecast(model, 5_000)
     assert found.over_epsilon == ()
     html = samples.plain(forecast=found).html()
-    assert "No simulation" in html
+    assert "Not simulated" in html
     assert "lost, over rows" not in html
     late = cost_forecast(DPRidge(bounds=[(-1, 1)] * 3, target=(-1, 1), ledger=False), 5_000, seconds=0.0)
     assert late.over_rows == ()
@@ -365,3 +368,25 @@ def test_what_was_counted_is_not_among_public_facts():
     page = samples.plain(certificate=samples.certificate(assumed_public=public), facts=()).html()
     assert "noisy_checks</" not in page
     assert "No column has noticeably many invalid cells" in page
+
+
+ROWS = 200
+TABLE = {"age": np.linspace(0, 99, ROWS), "y": np.arange(ROWS) % 2}
+CLASSES, NUMBERS = Target("y", classes=(0, 1)), Target("y", range=(0, 10))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target", "effect"),
+    [
+        (DPLogisticRegression, CLASSES, "log-odds of y = 1"),
+        (lambda **settings: DPClassifier(loss=Logistic(), **settings), CLASSES, "log-odds of y = 1"),
+        (DPLinearSVC, CLASSES, "the prediction of y = 1"),
+        (DPRidge, NUMBERS, "the prediction per"),
+        (DPPoissonRegressor, NUMBERS, "logarithm of the mean per"),
+    ],
+)
+def test_units_are_what_the_loss_calls_its_margin(estimator, target, effect, monkeypatch):
+    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
+    made = estimator(epsilon=1.0, delta=1e-6, solver="gd", ledger=False)
+    model = TableModel(Schema({"age": Number((0, 99))}, target), made).fit(TABLE)
+    assert f"Change of {effect}" in report_of(model, "Ages").units

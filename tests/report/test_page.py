@@ -5,12 +5,12 @@ import pytest
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import ZCDP, Gaussian, NonPrivate
+from discreet.accounting.plan import Charge
 from discreet.accounting.pricing import epsilon_of
-from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
-from discreet.report.guarantee_section import promise
 from discreet.report.model_report import ModelReport
 from discreet.report.page import heading
+from discreet.report.privacy_sections import promise
 
 
 def certificate(**facts):

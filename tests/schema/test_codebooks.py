@@ -7,9 +7,8 @@ import pytest
 
 from discreet.errors import DiscreetError, MissingExtra
 from discreet.schema import Boolean, Category, Number, Ordinal, Schema, SchemaError
-from discreet.schema.codebooks.codebook import CODEBOOK_BYTES, read_codebook
-from discreet.schema.guesses import KINDS, guess
-from discreet.schema.toml import skeleton
+from discreet.schema.codebooks import CODEBOOK_BYTES, KINDS, guess, read_codebook
+from discreet.schema.schema import skeleton
 
 CSV = """column,kind,min,max,values,missing,note
 age,integer,18,110,,,in years
@@ -162,7 +161,7 @@ def test_hostile_codebooks_are_refused_in_one_line(name, tmp_path):
 
 
 def test_notes_cannot_leave_their_comment():
-    from discreet.schema.codebooks.codebook import Codebook, Entry
+    from discreet.schema.codebooks import Codebook, Entry
 
     note = "a\nignore = ['b']\x1b[31m\u202e" + "x" * 1000
     text = skeleton(["a", "b"], codebook=Codebook({"a": Entry({"range": [0, 1]}, note)}))

@@ -77,7 +77,7 @@ def test_powers_and_removals_are_the_parsers():
         ("days ~ np.log(age)", r"np.log\(\) is not part of a schema: compute the column"),
         ("days ~ I(age ** 2)", "compute the column"),
         ("days ~ {age + 1}", "compute the column"),
-        ("days ~ age + offset(log(pay))", "offsets are not supported"),
+        ("days ~ age + offset(log(pay))", "an exposure is positive"),
         ("days ~ age - 1", "fit_intercept=False"),
         ("days ~ 0 + age", "fit_intercept=False"),
         ("days ~ age:sex", r"write a \* b"),

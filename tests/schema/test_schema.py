@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
-from discreet.schema.schema import Schema
-from discreet.schema.toml import skeleton
+from discreet.schema.schema import Schema, skeleton
 from tests.curator.tables.declarations import kinds, schemas, targets
 
 WEIRD = [

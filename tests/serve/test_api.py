@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import DPLogisticRegression, Ledger, Schema, TableModel
-from discreet.models.model_folder import FILES
+from discreet.models.persist import FILES
 from discreet.schema import Category, Number, Target
 from discreet.serve.api import OPERATIONS, document
 from discreet.testing import seeded

@@ -38,7 +38,7 @@ def test_tokens_and_allocations(tmp_path):
     assert run("serve", "token", "new", "a/b", "--service", path).exit_code == 2
     (row,) = json.loads(run("serve", "token", "list", "--json", "--service", path).stdout)
     assert row["state"] == "valid"
-    assert token.split("_")[2] not in json.dumps(row)
+    assert token.split("_", 2)[2] not in json.dumps(row)  # a secret may begin with the same mark
     assert run("serve", "token", "revoke", row["handle"], "--service", path).exit_code == 0
     assert Service(Settings.load(path)).accounts.by_token(token) is None
     assert run("serve", "token", "revoke", row["handle"], "--service", path).exit_code == 2

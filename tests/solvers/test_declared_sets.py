@@ -17,12 +17,12 @@ from discreet.solvers import (
     GreedyCoordinateDescent,
     ObjectivePerturbation,
     OutputPerturbation,
-    Standardized,
+    Preconditioned,
     StochasticGradientDescent,
     VarianceReducedDescent,
 )
 from discreet.testing import seeded
-from tests.testing.small_fits import prices_remembered
+from tests.covering import covering
 
 RADIUS = 0.05
 RNG = np.random.default_rng(0)
@@ -49,8 +49,8 @@ BY_PENALTY = {
     "recipe": Recipe(n_steps=4),
     "recipe, weighted": Recipe(n_steps=4, n_travel=2, n_newton=2),
     "recipe, declared": Recipe("declared", n_steps=4),
-    "standardized, gd": Standardized(GradientDescent(n_steps=5)),
-    "standardized, cd": Standardized(CoordinateDescent(n_inner=12)),
+    "standardized, gd": Preconditioned(GradientDescent(n_steps=5), "diagonal"),
+    "standardized, cd": Preconditioned(CoordinateDescent(n_inner=12), "diagonal"),
     "output": OutputPerturbation(regularization=0.1),
     "objective": ObjectivePerturbation(regularization=1.0),
     "exponential": ExponentialMechanism(regularization=1.0),
@@ -67,12 +67,6 @@ BY_RADIUS = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_prices():
-    with prices_remembered():
-        yield
-
-
 def coefficients(model):
     """In training coordinates, which are the user's here: every feature lies in (-1, 1)."""
     return np.append(np.ravel(model.coef_), model.intercept_)
@@ -83,8 +77,7 @@ def classified(solver, penalty="l2", epsilon=1.0, delta=1e-5, **settings):
     return DPLogisticRegression(epsilon, delta, **given).fit(X, LABELS)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
-@pytest.mark.parametrize("name", BY_PENALTY)
+@covering(("name", BY_PENALTY), ("penalty", PENALTIES))
 def test_every_solver_stays_in_a_penaltys_set_or_refuses_it(name, penalty):
     fits = name in FITS or name.startswith("recipe") or (name.startswith(("cd", "standardized")) and penalty != "ball")
     for seed in range(2):
@@ -96,9 +89,7 @@ def test_every_solver_stays_in_a_penaltys_set_or_refuses_it(name, penalty):
                     classified(BY_PENALTY[name], PENALTIES[penalty])
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 10.0])
-@pytest.mark.parametrize("name", BY_RADIUS)
-@pytest.mark.parametrize("kind", [DPRidge, DPHuberRegressor])
+@covering(("kind", [DPRidge, DPHuberRegressor]), ("name", BY_RADIUS), ("epsilon", [0.1, 10.0]))
 def test_every_solver_stays_in_its_ball(kind, name, epsilon):
     for seed in range(2):
         with seeded(seed):

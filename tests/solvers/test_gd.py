@@ -13,6 +13,7 @@ from discreet.losses import Huber, Logistic, SmoothedHinge
 from discreet.losses.base import derivative
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, StochasticGradientDescent
+from tests.covering import covering
 
 LIMIT = Budget(math.inf, 1e-6)  # no noise, clipped in the L2 norm
 
@@ -40,8 +41,7 @@ def plain_descent(A, targets, loss, penalty, *, n_steps, step, clip, weight, ave
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.4)], ids=["logistic", "huber"])
 @pytest.mark.parametrize("clip", [10.0, 0.3], ids=["loose", "tight"])
-@pytest.mark.parametrize("momentum", [0.0, 0.7, "nesterov"])
-@pytest.mark.parametrize("average", ["last", "uniform"])
+@covering(("average", ["last", "uniform"]), ("momentum", [0.0, 0.7, "nesterov"]))
 def test_without_noise_it_is_plain_gradient_descent(small_table, loss, clip, momentum, average):
     n_steps, step, penalty = 12, 0.4, L2(0.01)
     y = small_table.signs if loss.task == "classification" else small_table.numbers

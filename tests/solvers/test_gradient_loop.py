@@ -13,7 +13,7 @@ from discreet.accounting import Plan, Release
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Softmax, Squared
-from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.losses.base import gradient_bound, gradient_smoothness
 from discreet.penalties import L1, L2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.solvers.base import Watched

@@ -6,17 +6,15 @@ import pytest
 
 from discreet.audit.solver_cases import solver_case
 from discreet.models.solver_choice import solver_names
-from discreet.registry import declared_in
-from discreet.solvers.registry import PACKAGES, PARTS, SOLVERS
+from discreet.registry import BUILT_IN_SOLVERS as BUILT_IN
+from discreet.solvers.base import SOLVERS, settings_class
 
 ROOT = Path(__file__).parents[2]
-BUILT_IN = tuple(name for package in PACKAGES for name in declared_in(package, "register"))
 
 
 def test_the_names():
     assert set(BUILT_IN) >= {"recipe", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective", "exponential"}
     assert solver_names()[: len(BUILT_IN) + 1] == ("auto", *BUILT_IN)
-    assert {"Geometry", "AdaptiveClip"} <= set(PARTS.class_names())
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -27,6 +25,13 @@ def test_a_solver_brings_what_others_ask(name):
     assert solver_case(name).level in ("transcript", "model")
     assert (ROOT / "docs" / "solvers" / f"{name}.md").exists()
     assert f"solvers/{name}.md" in (ROOT / "mkdocs.yml").read_text()
+
+
+def test_parts_of_settings_are_found_by_their_public_names_alone():
+    for name in ("Geometry", "AdaptiveClip", "Preconditioned", "Shares", "Limits", "Sandwich", "GradientDescent"):
+        assert settings_class(name).__name__ == name
+    for name in ("compare_bounds", "register", "Path", "Curator", "__all__"):
+        assert settings_class(name) is None
 
 
 def test_a_name_that_there_is_not():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.solvers.shrinkage import posterior_weights
+from discreet.default.rows import posterior_weights
 
 
 def left(q, noise=1.0):

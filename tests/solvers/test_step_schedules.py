@@ -1,6 +1,7 @@
 """Step sizes over time, the slides' noise and the bound of gradient steps."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, OutputPerturbation, StochasticGradientDescent
-from discreet.solvers.step_schedules import SCHEDULES, step_factors
+from discreet.solvers.gradient_loop import SCHEDULES, step_factors
 from discreet.testing import seeded
+from tests.covering import covering
 
 DOMAIN = Domain(np.ones(4), 2.0, 2000, Neighbors("replace_one"))
 BUDGET = Budget(1.0, 1e-6, "replace_one")
@@ -36,8 +38,9 @@ def test_factors_by_hand():
     assert step_factors((0.3, 0.1), 2) == pytest.approx([0.3, 0.1])
 
 
-@pytest.mark.parametrize("schedule", [*SCHEDULES, (1.0, 0.5, 0.25, 0.1, 0.1)])
-@pytest.mark.parametrize("kind", [GradientDescent, StochasticGradientDescent])
+@covering(
+    ("kind", [GradientDescent, StochasticGradientDescent]), ("schedule", [*SCHEDULES, (1.0, 0.5, 0.25, 0.1, 0.1)])
+)
 def test_a_schedule_is_followed(schedule, kind):
     """Without noise, by the textbook's loop."""
     X, y = table(300)
@@ -66,6 +69,16 @@ def test_the_slides_noise_is_theirs():
     assert found > 1.5 * tight
     with pytest.raises(Unsupported, match="calibration"):
         GradientDescent(calibration="loose")
+
+
+def test_the_slides_noise_on_samples_is_that_of_the_mean_gradient():
+    """A sum over a sample is divided by q n, so that its noise is q times that of the sum over all records."""
+    solver = StochasticGradientDescent(n_steps=200, sampling_probability=0.25, calibration="slides")
+    found = price_plan(solver.plan(DOMAIN, Logistic(), NoPenalty()), BUDGET)
+    assert found.noise_multiplier == pytest.approx(0.25 * math.sqrt(8 * 200 * math.log(1e6)), rel=1e-9)
+    assert 0.2 < found.price.epsilon < 1.0
+    few = replace(solver, n_steps=2, sampling_probability=0.001)
+    assert price_plan(few.plan(DOMAIN, Logistic(), NoPenalty()), BUDGET).price.epsilon == pytest.approx(1.0, rel=2e-3)
 
 
 def test_the_bound_is_the_lectures():

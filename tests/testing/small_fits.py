@@ -1,7 +1,6 @@
 """Small fits of every kind, for the replay tests: cheap, with clips that bite and rows at the edge."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from discreet import (
     DPPoissonRegressor,
     DPRidge,
 )
-from discreet.accounting.pricing import remembered_prices
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import Data
 
@@ -75,10 +73,3 @@ def fit_of(name: str, kind: str = "gd", relation: str = "replace_one", **setting
         return ESTIMATORS[name](2.0, delta, **given).fit(X, y, groups=groups)
 
     return fit
-
-
-@contextmanager
-def prices_remembered() -> Iterator[None]:
-    """Pricing reads no data and takes most of a small fit's time: each plan is priced once."""
-    with remembered_prices():
-        yield

@@ -15,7 +15,7 @@ from numba.core.caching import _CacheLocator
 import discreet
 import discreet.testing
 from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
-from discreet.losses.disagreements import wrong_constants
+from discreet.losses.proofs import wrong_constants
 from discreet.testing import Privacy, Refuted
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,5 @@
-from discreet.accounting.calibration import calibrate as calibrate
 from discreet.accounting.certificate import Certificate as Certificate
-from discreet.accounting.composed_claims import composed_epsilon as composed_epsilon
-from discreet.accounting.loss_variable import PrivacyLoss as PrivacyLoss
+from discreet.accounting.noise_for import calibrate as calibrate
 from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.accounting.plan import AdaptivePlan as AdaptivePlan
 from discreet.accounting.plan import Plan as Plan
@@ -9,10 +7,12 @@ from discreet.accounting.plan import Release as Release
 from discreet.accounting.priced_plan import PricedPlan as PricedPlan
 from discreet.accounting.priced_plan import price_plan as price_plan
 from discreet.accounting.pricing import price as price
+from discreet.accounting.textbook import PrivacyLoss as PrivacyLoss
 from discreet.accounting.textbook import advanced_composition as advanced_composition
 from discreet.accounting.textbook import advanced_share as advanced_share
 from discreet.accounting.textbook import basic_composition as basic_composition
 from discreet.accounting.textbook import classical_gaussian as classical_gaussian
+from discreet.accounting.textbook import composed_epsilon as composed_epsilon
 from discreet.accounting.textbook import heterogeneous_composition as heterogeneous_composition
 from discreet.accounting.textbook import lecture_epsilon as lecture_epsilon
 from discreet.accounting.textbook import population_gap as population_gap

@@ -46,14 +46,16 @@ class Checked:
     def alarms(self) -> list[str]:
         """Return what stands out, in words, the largest count first."""
         cells = "cells" if self.unit == "record" else f"{self.unit}s' cells"
-        found = [(self.null, f"{self._about(self.null)} {self.unit}s count as null: they taught the model nothing")]
-        found += [
+        candidates = [
+            (self.null, f"{self._about(self.null)} {self.unit}s count as null: they taught the model nothing")
+        ]
+        candidates += [
             (count, f"{name}: {self._about(count)} {cells} {MEANING.get(what, what)}")
             for name, counts in self.columns.items()
             for what, count in counts.items()
         ]
-        told = [(count, text) for count, text in found if self._stands_out(count)]
-        return [text for _, text in sorted(told, key=lambda item: -item[0])]
+        noticeable = [(count, text) for count, text in candidates if self._stands_out(count)]
+        return [text for _, text in sorted(noticeable, key=lambda item: -item[0])]
 
     @property
     def scale(self) -> str:

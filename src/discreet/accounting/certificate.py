@@ -7,25 +7,27 @@ again with both accountants and refuses a claim that is below the price.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
 from discreet import __version__
-from discreet.accounting import certificate_text, group_privacy
-from discreet.accounting.cell_counts import CHECKED, ESTIMATED
-from discreet.accounting.certificate_fields import check_fields
-from discreet.accounting.certificate_json import decoded, decoded_number, encoded, plain
-from discreet.accounting.coverage import not_covered, weaknesses
-from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict, to_dict
+from discreet.accounting.cell_counts import CHECKED, ESTIMATED, ESTIMATED_RANGES, NULL, checked_in
+from discreet.accounting.events import ZCDP, Event, NonPrivate, event_from_dict
+from discreet.accounting.plan import Charge
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
-from discreet.accounting.zcdp_filter import Charge
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
 
 FORMAT = 1
+GIVEN = "given"
+"""The name in ``Certificate.assumed_public`` of vectors and tables of numbers that the user handed in."""
 UNITS = ("record", "person")
 ARITHMETICS = ("exact lattice", "idealized")
 LATER = ("trace", "created", "ledger")
@@ -162,14 +164,14 @@ class Certificate:
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why there is no guarantee; empty where there is one."""
-        found = list(self.not_private)
+        reasons = list(self.not_private)
         if math.isinf(self.epsilon):
-            found.append("epsilon is infinite")
+            reasons.append("epsilon is infinite")
         if any(isinstance(event, NonPrivate) for event in self.events):
-            found.append("something was released without noise")
-        if "seed" in self.entropy.lower() and not any("seed" in reason.lower() for reason in found):
-            found.append("the noise is seeded")
-        return tuple(found)
+            reasons.append("something was released without noise")
+        if "seed" in self.entropy.lower() and not any("seed" in reason.lower() for reason in reasons):
+            reasons.append("the noise is seeded")
+        return tuple(reasons)
 
     @property
     def is_private(self) -> bool:
@@ -214,7 +216,7 @@ class Certificate:
         >>> round(certificate.group(2)[0], 6)
         2.0
         """
-        return group_privacy.group(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
+        return group_guarantee(self.epsilon, self.delta, size) if self.is_private else (math.inf, 1.0)
 
     def verify(self) -> Verification:
         """Price the events again, with both accountants.
@@ -235,18 +237,18 @@ class Certificate:
         True
         """
         try:
-            found = epsilon_of(self.events, self.delta, self.neighbors)
+            price = epsilon_of(self.events, self.delta, self.neighbors)
         except Unsupported:  # numbers that nobody would choose, such as noise of 1e-300
             raise AccountingError("the certificate's events cannot be priced: do not rely on it") from None
-        if not self.epsilon >= found.epsilon * (1 - 1e-12):
+        if not self.epsilon >= price.epsilon * (1 - 1e-12):
             raise AccountingError("the certificate claims less epsilon than its events cost: do not rely on it")
         for name, stated in self.accountants.items():
-            if name not in found.accountants or not _close(stated, found.accountants[name]):
+            if name not in price.accountants or not _close(stated, price.accountants[name]):
                 raise AccountingError("the certificate's accountants do not say what it reports: do not rely on it")
         spent = sum(Fraction(charge.rho) for charge in self.trace if charge.answered)
         if self.is_private and self.trace and spent > sum(Fraction(e.rho) for e in self.events if isinstance(e, ZCDP)):
             raise AccountingError("the certificate's trace spends more than its events: do not rely on it")
-        return Verification(self.epsilon, found.epsilon, self.delta, found.accountants, self.is_private)
+        return Verification(self.epsilon, price.epsilon, self.delta, price.accountants, self.is_private)
 
     def public_digest(self) -> str:
         """Return the SHA-256 of all that is known before records are read: what a ledger chains with the charge.
@@ -265,11 +267,11 @@ class Certificate:
         >>> len(certificate.public_digest())
         64
         """
-        known = {name: value for name, value in self._stored().items() if name not in LATER}
-        known["assumed_public"] = {
+        public = {name: value for name, value in self._stored().items() if name not in LATER}
+        public["assumed_public"] = {
             key: _columns_of(key, fact) if key in ESTIMATED else fact for key, fact in self.assumed_public.items()
         }
-        text = json.dumps(encoded(known), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(encoded(public), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -289,11 +291,11 @@ class Certificate:
 
     def _stored(self) -> dict[str, Any]:
         """All fields as plain data, with the format and the stamp."""
-        stored: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
-        stored["neighbors"] = str(self.neighbors)
-        stored["events"] = [to_dict(event) for event in self.events]
-        stored["trace"] = [asdict(charge) for charge in self.trace]
-        return {**stored, "format": FORMAT, "stamp": self.stamp}
+        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        values["neighbors"] = str(self.neighbors)
+        values["events"] = [event.to_dict() for event in self.events]
+        values["trace"] = [asdict(charge) for charge in self.trace]
+        return {**values, "format": FORMAT, "stamp": self.stamp}
 
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
@@ -354,7 +356,7 @@ class Certificate:
         >>> "PRIVATE" in certificate.text()
         True
         """
-        return certificate_text.text(self)
+        return _joined(_lines(self))
 
     def summary(self) -> str:
         """Return what matters first, for a person.
@@ -369,7 +371,7 @@ class Certificate:
         >>> "epsilon" in certificate.summary()
         True
         """
-        return certificate_text.summary(self)
+        return _summary(self)
 
     def __str__(self) -> str:
         return self.text()
@@ -389,3 +391,334 @@ def _is_reference(ledger: Any) -> bool:
 
 def _close(stated: float, found: float) -> bool:
     return stated == found or math.isclose(stated, found, rel_tol=1e-6, abs_tol=1e-9)
+
+
+Check = Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a double holds it: larger whole numbers end arithmetic in an error."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _is_price(value: Any) -> bool:
+    return value == "inf" or (_is_number(value) and value >= 0)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and _is_number(value) and value >= 0
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
+
+
+def _is_size(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_scalar(value: Any) -> bool:
+    return _is_text(value) or _is_number(value) or isinstance(value, bool)
+
+
+def _list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _object_of(check: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def _are_features(value: Any) -> bool:
+    return _is_size(value) or _list_of(_is_range)(value) or _object_of(_is_range)(value)
+
+
+def _are_checks(value: Any) -> bool:
+    if not isinstance(value, dict) or not {"noise", NULL, "columns"} <= set(value):
+        return False
+    return (
+        _is_number(value["noise"]) and _is_number(value[NULL]) and _object_of(_object_of(_is_number))(value["columns"])
+    )
+
+
+def _is_date(value: Any) -> bool:
+    try:
+        return value is None or date.fromisoformat(value).isoformat() == value
+    except (TypeError, ValueError):
+        return False
+
+
+FACTS: Mapping[str, Check] = {
+    "n": _is_count,
+    "features": _are_features,
+    "row_norm": lambda value: value is None or _is_size(value),
+    "target": _is_range,
+    "classes": _list_of(_is_scalar),
+    "scale": _is_text,
+    "schema": _is_object,
+    "kept": _is_text,
+    "parts": _is_count,
+    GIVEN: _is_object,
+    ESTIMATED_RANGES: _object_of(_is_range),
+    CHECKED: _are_checks,
+}
+"""The facts of ``assumed_public`` whose form is known."""
+
+
+def _are_facts(value: Any) -> bool:
+    return isinstance(value, dict) and all(FACTS[name](fact) for name, fact in value.items() if name in FACTS)
+
+
+FIELDS: Mapping[str, Check] = {
+    "epsilon": _is_price,
+    "delta": _is_price,
+    "neighbors": _is_text,
+    "events": _list_of(_is_object),
+    "unit": _is_text,
+    "model": _is_text,
+    "solver": _is_object,
+    "accountants": _object_of(_is_price),
+    "assumed_public": _are_facts,
+    "noise_multiplier": _is_price,
+    "arithmetic": _is_text,
+    "entropy": _is_text,
+    "library_version": _is_text,
+    "notes": _list_of(_is_text),
+    "created": _is_date,
+    "not_private": _list_of(_is_text),
+    "trace": _list_of(_is_object),
+    "ledger": lambda value: value is None or _is_object(value),
+    "stamp": _is_text,
+}
+
+
+def check_fields(stored: Mapping[str, Any]) -> None:
+    """Refuse a certificate, as JSON holds it, one of whose fields has another type than discreet writes."""
+    wrong = [name for name, check in FIELDS.items() if not check(stored[name])]
+    if wrong:
+        raise AccountingError(f"this is not a certificate: {', '.join(wrong)} has the wrong form")
+
+
+def plain(value: Any) -> Any:
+    """As JSON would give it back: lists for tuples, dictionaries in the order of their keys."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(value[name]) for name in sorted(value, key=str)}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def encoded(value: Any) -> Any:
+    """JSON types only: infinity as a string, tuples as lists."""
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            raise AccountingError("a certificate holds no NaN")
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, Mapping):
+        return {str(name): encoded(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encoded(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return encoded(value.item())
+    raise AccountingError("a certificate holds plain numbers, texts, lists and dictionaries only")
+
+
+def decoded(text: str) -> Any:
+    """Return what a JSON text holds; a ValueError where a name stands twice, and for NaN and infinity."""
+    return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+
+
+def decoded_number(value: Any) -> float:
+    """Return a number that ``encoded`` wrote."""
+    if value == "inf":
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return float(value)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    answer = dict(pairs)
+    if len(answer) != len(pairs):
+        raise ValueError
+    return answer
+
+
+def _refuse_constant(_: str) -> Any:
+    raise ValueError
+
+
+_RELATIONS = {
+    Neighbors.REPLACE_ONE: "any one {unit} is exchanged for any other",
+    Neighbors.ZERO_OUT: "any one {unit} is blanked",
+    Neighbors.ADD_REMOVE: "any one {unit} is added or removed",
+}
+
+LINE_EACH = (GIVEN, "public_moments")
+"""Facts with a line for each of their parts, which may be long vectors."""
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Return the lines as one text; a line break within a value is written out, so that it cannot forge a line."""
+    return "\n".join("\\n".join(line.splitlines()) for line in lines)
+
+
+def _claim_lines(certificate: "Certificate") -> list[str]:
+    if not certificate.is_private:
+        return ["  Guarantee     none: do not release this model"]
+    unit, factor = certificate.unit, math.exp(min(certificate.epsilon, 700.0))
+    return [
+        f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
+        f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
+        f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
+    ]
+
+
+def _check_lines(certificate: "Certificate") -> list[str]:
+    checks = checked_in(certificate.assumed_public, certificate.unit)
+    lines = [] if checks is None else checks.lines()
+    return [f"  {'Checks' if i == 0 else '':<14}{line}" for i, line in enumerate(lines)]
+
+
+def _range_lines(certificate: "Certificate") -> list[str]:
+    ranges = certificate.assumed_public.get(ESTIMATED_RANGES, {})
+    return [f"  Estimated     {name} from {low:.6g} to {high:.6g}" for name, (low, high) in ranges.items()]
+
+
+def _summary(certificate: "Certificate") -> str:
+    """Return what matters first."""
+    title = f"Privacy certificate: {certificate.headline}"
+    lines = (*_claim_lines(certificate), *_range_lines(certificate), *_check_lines(certificate))
+    return _joined((title, "", *lines, *_ledger_lines(certificate.ledger), *_coverage_lines(certificate)))
+
+
+def _lines(certificate: "Certificate") -> list[str]:
+    unit = certificate.unit
+    lines = [f"Privacy certificate: {certificate.headline}", "", *_claim_lines(certificate)]
+    if certificate.is_private:
+        lines.append(f"  Neighbors     {certificate.neighbors}")
+        together, slack = certificate.group(5)
+        if slack < 1:
+            lines.append(f"  Five {unit}s{'':<{7 - len(unit)}} epsilon = {together:.6g}, delta = {slack:.3g}, together")
+    lines.append(f"  Model         {certificate.model or 'not named'}")
+    lines += [f"    {name:<23} {value}" for name, value in certificate.solver.items()]
+    lines.append(f"  Noise         {certificate.noise_multiplier:.6g} times the sensitivity")
+    lines.append("  Released")
+    released = [event for event in certificate.events if event.is_release]
+    lines += [f"    {event.describe()}" for event in released] or ["    nothing"]
+    lines += [f"  {event.describe()}" for event in certificate.events if not event.is_release]
+    lines += _trace_lines(certificate.trace)
+    lines.append(
+        "  Accountants   " + ", ".join(f"{name} {value:.6g}" for name, value in certificate.accountants.items())
+    )
+    lines += [*_range_lines(certificate), *_check_lines(certificate)]
+    lines.append("  Taken as public, not measured")
+    public = {name: value for name, value in certificate.assumed_public.items() if name not in ESTIMATED}
+    lines += [line for name, value in public.items() for line in _fact_lines(name, value)] or ["    nothing"]
+    lines += _ledger_lines(certificate.ledger) + _coverage_lines(certificate)
+    lines.append(f"  Arithmetic    {certificate.arithmetic}; noise from {certificate.entropy}")
+    lines += [f"  Note          {note}" for note in certificate.notes]
+    maker = " ".join(part for part in (certificate.library_version, certificate.created) if part)
+    return [*lines, f"  Made by       discreet {maker}".rstrip()]
+
+
+def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
+    """A fact in a line; a schema in a line for each of its columns; many ranges by how many are alike."""
+    if isinstance(value, dict) and (name in LINE_EACH or any(isinstance(item, dict) for item in value.values())):
+        within = [_fact_lines(key, item, indent + "  ") for key, item in value.items()]
+        return [f"{indent}{name}", *(line for lines in within for line in lines)]
+    if isinstance(value, dict):
+        value = ", ".join(f"{key} {item}" for key, item in value.items()) or "not declared"
+    elif isinstance(value, list) and len(value) > 12:
+        alike = Counter(map(str, value))
+        few = [f"{count} x {item}" for item, count in alike.items()]
+        value = ", ".join(few) if len(few) < 5 else f"{len(value)}, from {value[0]} to {value[-1]}"
+    return [f"{indent}{name:<23} {value}"]
+
+
+def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
+    """A line a query: how often it was answered, what that cost, how often it was refused."""
+    lines = []
+    for query in dict.fromkeys(charge.query for charge in trace):
+        paid = [charge.rho for charge in trace if charge.query == query and charge.answered]
+        refused = sum(1 for charge in trace if charge.query == query and not charge.answered)
+        said = f"{len(paid)} answers for rho {math.fsum(paid):.4g}" + (f", {refused} refused" if refused else "")
+        lines.append(f"    {query:<23} {said}")
+    rounds = max((charge.round for charge in trace), default=0)
+    return [f"  Spent         in {rounds} rounds", *lines] if lines else []
+
+
+def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
+    if ledger is None:
+        return ["  Ledger        Not charged to a ledger: other releases from these records are not accounted for."]
+    entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"
+    return [f"  Ledger        charged to {ledger['dataset']!r}, {entry}", f"                head {ledger['head']}"]
+
+
+def _coverage_lines(certificate: "Certificate") -> list[str]:
+    wrapped = [line for said in certificate.not_covered for line in textwrap.wrap(said, 104)]
+    return [f"  {'Not covered' if place == 0 else '':<14}{line}" for place, line in enumerate(wrapped)]
+
+
+WEAK_EPSILON = 8.0
+"""Above this epsilon little is promised: a guess between two equally likely values may be right in 99.97% of cases."""
+VERY_WEAK_EPSILON = 16.0
+"""Above this epsilon next to nothing is promised."""
+
+STEPS_BEFORE = (
+    "Steps before the model that were fitted on the rows, such as scalers, encoders and feature selection: what they "
+    "learned from the rows was not counted."
+)
+READ_OFF = (
+    "Facts taken as public that were read off the rows, such as ranges, classes, a start or moments: they are "
+    "published as they were given, and were not counted."
+)
+EXACT_SCORES = "Exact scores of the rows, such as model.score(X, y): each is a release without noise."
+OTHER_FITS = "Earlier and other fits of the same rows, such as those of a search: each spent its own budget."
+UNCHARGED_FITS = "Fits and scores of the same rows that were not charged to this ledger."
+
+
+def not_covered(*, has_ledger: bool) -> tuple[str, ...]:
+    """Return what no certificate covers, in sentences."""
+    return STEPS_BEFORE, READ_OFF, EXACT_SCORES, UNCHARGED_FITS if has_ledger else OTHER_FITS
+
+
+def weaknesses(epsilon: float, delta: float, n: object) -> tuple[str, ...]:
+    """Return why a guarantee promises little, from public values; ``n`` counts where it is a whole number.
+
+    A mechanism that publishes one record in full, drawn at random, is (0, 1/n)-DP.
+    """
+    reasons = [f"epsilon is above {WEAK_EPSILON:g}"] if epsilon > WEAK_EPSILON else []
+    if isinstance(n, int) and not isinstance(n, bool) and delta * n >= 1:
+        reasons.append("delta is at least 1/n")
+    return tuple(reasons)
+
+
+def promises_nothing(epsilon: float, delta: float, n: object) -> bool:
+    """Say whether a guarantee is so weak that it should be shown as none: a huge epsilon, or delta >= 1/n."""
+    return epsilon > VERY_WEAK_EPSILON or len(weaknesses(0.0, delta, n)) > 0
+
+
+def group_guarantee(epsilon: float, delta: float, size: int) -> tuple[float, float]:
+    """The guarantee for ``size`` records at once: (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1)).
+
+    *Proof.* Along a chain of k neighbors, P_i(S) <= e^epsilon P_{i+1}(S) + delta; unroll: the deltas
+    add up to delta (1 + e^epsilon + ... + e^{(k-1) epsilon}). Rounded up; a delta of 1 promises nothing.
+    """
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise AccountingError("the size of a group must be a whole number, at least 1")
+    total = size * epsilon
+    if size == 1 or delta == 0:
+        return (epsilon, delta) if size == 1 else (math.nextafter(total, math.inf), 0.0)
+    if total > 700:
+        return total, 1.0
+    factor = math.expm1(total) / math.expm1(epsilon) if epsilon > 0 else float(size)
+    return math.nextafter(total, math.inf), min(1.0, delta * factor * (1 + 2.0**-48))

@@ -1,20 +1,40 @@
 """Events say what was released, and nothing of how: the language of plan, price, ledger and certificate.
 
-Every event is a frozen dataclass that turns into plain JSON types (``to_dict``) and back
-(``event_from_dict``, which refuses fields it does not know). ``noise_multiplier`` always means the
-noise's standard deviation (its scale, for Laplace) over the sensitivity under the declared relation.
+Every event is a frozen dataclass that knows its own prices: its Renyi divergences (``log_moments``), its rho of
+concentrated DP (``zcdp``), its pure epsilon, and the law of its privacy loss (``loss_law``). It turns into plain JSON
+types (``to_dict``) and back (``event_from_dict``, which refuses fields it does not know). ``noise_multiplier`` always
+means the noise's standard deviation (its scale, for Laplace) over the sensitivity under the declared relation.
 """
 
+import decimal
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, cast, get_args
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
 
-from discreet.accounting.number_of_runs import Stopping
-from discreet.errors import AccountingError
+import numpy as np
+
+from discreet.accounting import gaussian, rdp
+from discreet.accounting.objective_perturbation import (
+    SLOPES,
+    UP,
+    LossBound,
+    Perturbation,
+    determinant_term,
+    loss_bound,
+)
+from discreet.accounting.selection import ORDERS, Stopping, profile_of_curve
+from discreet.budget import Neighbors
+from discreet.errors import AccountingError, Unsupported
+from discreet.typing import Floats
 
 SAMPLING_DENOMINATOR = 2**16
+_NO_PURE = (
+    "Gaussian noise has no pure guarantee: set a delta above 0 (such as 1e-6), or use a solver with Laplace noise"
+)
 
 
 def _require_positive(value: float, what: str) -> float:
@@ -30,41 +50,243 @@ def _require_count(value: int, what: str, low: int = 1) -> int:
 
 
 def reciprocal_up(value: float) -> float:
-    """A double not below 1/value."""
+    """Return a double not below 1/value."""
     answer = 1.0 / value
     if math.isinf(answer) or Fraction(answer) * Fraction(value) >= 1:
         return answer
     return math.nextafter(answer, math.inf)
 
 
-class _Released:
+@dataclass(frozen=True)
+class LossLaw:
+    """The law of a release's privacy loss, as ``pld`` builds its distribution.
+
+    ``parameter`` is the noise multiplier of ``"gaussian"`` and ``"laplace"`` noise and the epsilon of a ``"pure"``
+    release; ``count`` such losses are added; ``deviation`` is about the standard deviation of each, and ``width`` how
+    far it extends where that makes it expensive to build. Losses of ``"pure"`` and ``"bound"`` are rounded up to the
+    grid.
+    """
+
+    mechanism: Literal["gaussian", "laplace", "pure", "bound"]
+    parameter: float
+    count: int
+    deviation: float
+    width: float = 0.0
+    probability: float = 1.0
+    bound: LossBound | None = None
+
+    @property
+    def is_rounded_up(self) -> bool:
+        """Whether each loss is rounded up to the grid."""
+        return self.mechanism in ("pure", "bound")
+
+
+class Event:
     """What every event says of itself."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str] = "a release"
+    is_release: ClassVar[bool] = True
+    _positive: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in self._positive:
+            object.__setattr__(self, name, _require_positive(getattr(self, name), name))
+        _require_count(self.count, "count")
+
+    @property
+    def count(self) -> int:
+        """How many releases there are."""
+        return 1
 
     @property
     def inner(self) -> "Event":
         """What was released of each sample; the event itself where all records were seen."""
-        return cast("Event", self)
+        return self
+
+    @property
+    def unwrapped(self) -> "Event":
+        """The inner event where sampling is with probability one, else the event itself."""
+        return self
+
+    def with_count(self, count: int) -> "Event":
+        """Return the same event, that many times; events without a count as they are."""
+        return self
+
+    def with_noise(self, factor: float) -> "Event":
+        """Return the same releases with this much more noise."""
+        raise Unsupported("the noise of this event cannot be scaled")
+
+    def simplified(self, neighbors: Neighbors) -> "Event":
+        """Return the same event as a pure or a Gaussian one where it truly is that."""
+        return self
+
+    # --- prices ------------------------------------------------------------------------------------
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return (a - 1) D_a, D_a the Renyi divergence of order a, for each of the orders (whole ones if sampled)."""
+        raise AccountingError("an event without a Renyi-DP formula")
+
+    @property
+    def zcdp(self) -> float:
+        """The rho of concentrated DP of all its releases; 0 where it is not known to have one."""
+        return 0.0
+
+    @property
+    def is_concentrated(self) -> bool:
+        """Whether the divergence of every order a is rho a, exactly."""
+        return False
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The pure epsilon of one release, rounded up."""
+        raise Unsupported(_NO_PURE)
+
+    @property
+    def exact_pure_epsilon(self) -> Fraction:
+        """The same without rounding where the event is not sampled: 1/z of a double z is no double."""
+        return Fraction(self.pure_epsilon)
+
+    @property
+    def decimal_pure_epsilon(self) -> decimal.Decimal:
+        """The same by another formula, in the decimals of the context."""
+        raise Unsupported(_NO_PURE)
+
+    @property
+    def least_epsilon(self) -> float:
+        """What no amount of noise lowers."""
+        return 0.0
+
+    def loss_law(self, neighbors: Neighbors) -> LossLaw:
+        """Return the law of the privacy loss."""
+        raise Unsupported("no privacy loss distribution is known for this event: price it by RDP")
+
+    @property
+    def multiplier(self) -> float | Fraction | None:
+        """The noise over the sensitivity that one release pays for; None where the event says nothing of noise."""
+        return None
+
+    # --- text --------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event in plain JSON types; floats survive exactly."""
+        return {"kind": self.kind, **{item.name: getattr(self, item.name) for item in fields(self)}}  # type: ignore[arg-type]
+
+    @classmethod
+    def _of(cls, values: dict[str, Any]) -> Self:
+        """Return the event of the fields that ``to_dict`` wrote."""
+        return cls(**values)
 
     def describe(self) -> str:
         """Return the event for a person."""
-        return _phrase(to_dict(self.inner))
+        return _phrase(self.to_dict())
+
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return the noise over the sensitivity, or what stands for it, for a person."""
+        return "none"
+
+
+class Sampleable(Event):
+    """What may be released of a Poisson sample: each price takes the probability with which a record is drawn."""
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
+        """Return the log-moments, of whole orders where sampled."""
+        raise NotImplementedError
+
+    def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
+        """Return the law of the privacy loss."""
+        raise NotImplementedError
+
+    def with_count(self, count: int) -> "Sampleable":
+        """Return the same event, that many times."""
+        return replace(self, count=count)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
-class Gaussian(_Released):
+class Gaussian(Sampleable):
     """``count`` adaptive releases of a vector with Gaussian noise: exactly sqrt(count)/noise_multiplier-GDP."""
 
     kind: ClassVar[str] = "gaussian"
+    title: ClassVar[str] = "sums with Gaussian noise"
+    _positive: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     count: int = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", _require_positive(self.noise_multiplier, "noise_multiplier"))
-        _require_count(self.count, "count")
+    def with_noise(self, factor: float) -> "Gaussian":
+        """Return the same releases with this much more noise."""
+        return replace(self, noise_multiplier=self.noise_multiplier * factor)
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
+        """Return the log-moments, of whole orders where sampled."""
+        replaced = neighbors is Neighbors.REPLACE_ONE
+        rule = rdp.replace_moments_of_sampled_gaussian if replaced else rdp.moments_of_sampled_gaussian
+        return self.count * rule(probability, self.noise_multiplier, orders)
+
+    @property
+    def zcdp(self) -> float:
+        """Rho of all releases, exactly."""
+        return self.count * rdp.zcdp_of_gaussian(self.noise_multiplier)
+
+    @property
+    def is_concentrated(self) -> bool:
+        """Whether the divergence of every order a is rho a, exactly: it is."""
+        return True
+
+    def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
+        """Return the law of the loss: unsampled releases are one, at the exact composed multiplier (rounded down)."""
+        if probability >= 1:
+            mu = math.sqrt(self.count) / self.noise_multiplier
+            composed = self.noise_multiplier / math.sqrt(self.count) * (1 - 2.0**-50)
+            return LossLaw("gaussian", composed, 1, mu, 10 * mu + mu * mu)
+        mu = 1.0 / self.noise_multiplier
+        deviation = probability * math.sqrt(math.expm1(min(1 / self.noise_multiplier**2, 50.0)))
+        scale = 2 * self.noise_multiplier if neighbors is Neighbors.REPLACE_ONE else self.noise_multiplier
+        return LossLaw("gaussian", scale, self.count, deviation, 10 * mu + mu * mu, probability)
+
+    @property
+    def multiplier(self) -> float:
+        """The noise over the sensitivity."""
+        return self.noise_multiplier
+
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return the noise over the sensitivity for a person."""
+        return f"Gaussian, {number(self.noise_multiplier)} × sensitivity"
+
+
+class _Pure(Sampleable):
+    """Releases that are each epsilon-DP."""
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
+        """Return the log-moments: those of randomized response."""
+        return self.count * rdp.moments_of_pure(rdp.amplified_pure(self.pure_epsilon, probability), orders)
+
+    @property
+    def zcdp(self) -> float:
+        """Rho of all releases."""
+        return self.count * rdp.zcdp_of_pure(self.pure_epsilon)
+
+    @property
+    def decimal_pure_epsilon(self) -> decimal.Decimal:
+        """The pure epsilon of one release."""
+        return decimal.Decimal(self.pure_epsilon)
+
+    def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
+        """Return the law of the loss: that of randomized response."""
+        epsilon = rdp.amplified_pure(self.pure_epsilon, probability)
+        return LossLaw("pure", epsilon, self.count, epsilon)
+
+    @property
+    def multiplier(self) -> float | Fraction:
+        """The noise over the range of scores."""
+        return 1 / Fraction(self.pure_epsilon)
+
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return the epsilon of a release for a person."""
+        return f"epsilon = {number(self.pure_epsilon)} each"
 
 
 @dataclass(frozen=True)
-class Laplace(_Released):
+class Laplace(_Pure):
     """``count`` releases with Laplace noise of scale noise_multiplier times the L1-sensitivity.
 
     Each is pure (1/noise_multiplier)-DP. ``dimension`` is that of each answer; None (not said) and
@@ -93,13 +315,14 @@ class Laplace(_Released):
     """
 
     kind: ClassVar[str] = "laplace"
+    title: ClassVar[str] = "sums with Laplace noise"
+    _positive: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     count: int = 1
     dimension: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", _require_positive(self.noise_multiplier, "noise_multiplier"))
-        _require_count(self.count, "count")
+        super().__post_init__()
         if self.dimension is not None:
             _require_count(self.dimension, "dimension")
 
@@ -108,9 +331,75 @@ class Laplace(_Released):
         """The pure epsilon of one release, 1/noise_multiplier rounded up."""
         return reciprocal_up(self.noise_multiplier)
 
+    @property
+    def pure_epsilon(self) -> float:
+        """The pure epsilon of one release, rounded up."""
+        return self.epsilon
+
+    def with_noise(self, factor: float) -> "Laplace":
+        """Return the same releases with this much more noise."""
+        return replace(self, noise_multiplier=self.noise_multiplier * factor)
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
+        """Return the log-moments: exact ones for scalars that are not sampled."""
+        if self.dimension == 1 and probability >= 1:
+            return self.count * rdp.moments_of_laplace(self.epsilon, orders)
+        return super().log_moments(neighbors, orders, probability)
+
+    @property
+    def zcdp(self) -> float:
+        """Rho of all releases."""
+        return self.count * rdp.zcdp_of_laplace(self.epsilon) if self.dimension == 1 else super().zcdp
+
+    @property
+    def exact_pure_epsilon(self) -> Fraction:
+        """1/noise_multiplier."""
+        return 1 / Fraction(self.noise_multiplier)
+
+    @property
+    def decimal_pure_epsilon(self) -> decimal.Decimal:
+        """1/noise_multiplier."""
+        return 1 / decimal.Decimal(self.noise_multiplier)
+
+    def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
+        """Return the law of the loss; vectors, and sampled scalars under ``replace_one``, count as pure."""
+        if self.dimension != 1 or (probability < 1 and neighbors is Neighbors.REPLACE_ONE):
+            return super().loss_law(neighbors, probability)
+        deviation = rdp.amplified_pure(self.epsilon, probability)
+        return LossLaw("laplace", self.noise_multiplier, self.count, deviation, probability=probability)
+
+    @property
+    def multiplier(self) -> float:
+        """The noise over the sensitivity."""
+        return self.noise_multiplier
+
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return the noise over the sensitivity for a person."""
+        return f"Laplace, {number(self.noise_multiplier)} × sensitivity"
+
 
 @dataclass(frozen=True)
-class BoundedRange(_Released):
+class PureDP(_Pure):
+    """``count`` releases of which each is epsilon-DP and nothing more is known (e.g. permute-and-flip)."""
+
+    kind: ClassVar[str] = "pure"
+    title: ClassVar[str] = "choices with noise"
+    _positive: ClassVar[tuple[str, ...]] = ("epsilon",)
+    epsilon: float
+    count: int = 1
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The epsilon of one release."""
+        return self.epsilon
+
+    def with_noise(self, factor: float) -> "PureDP":
+        """Return the same releases with this much more noise."""
+        return replace(self, epsilon=self.epsilon / factor)
+
+
+@dataclass(frozen=True)
+class BoundedRange(_Pure):
     """``count`` selections by the exponential mechanism (or Gumbel noise), each of range ``epsilon``.
 
     Bounded range: the log-ratios of one pair of neighbors lie in an interval of length epsilon. Each
@@ -118,45 +407,67 @@ class BoundedRange(_Released):
     """
 
     kind: ClassVar[str] = "bounded_range"
+    title: ClassVar[str] = "choices by the exponential mechanism"
+    _positive: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
     count: int = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _require_positive(self.epsilon, "epsilon"))
-        _require_count(self.count, "count")
+    @property
+    def pure_epsilon(self) -> float:
+        """The epsilon of one release."""
+        return self.epsilon
+
+    def with_noise(self, factor: float) -> "BoundedRange":
+        """Return the same releases with this much more noise."""
+        return replace(self, epsilon=self.epsilon / factor)
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
+        """Return the log-moments: of concentrated DP or of randomized response, whichever is less."""
+        if probability < 1:
+            return super().log_moments(neighbors, orders, probability)
+        range_bound = (orders - 1) * orders * rdp.zcdp_of_bounded_range(self.epsilon)
+        return self.count * np.minimum(range_bound, rdp.moments_of_pure(self.epsilon, orders))
+
+    @property
+    def zcdp(self) -> float:
+        """Rho of all releases."""
+        return self.count * min(rdp.zcdp_of_bounded_range(self.epsilon), rdp.zcdp_of_pure(self.epsilon))
 
 
 @dataclass(frozen=True)
-class PureDP(_Released):
-    """``count`` releases of which each is epsilon-DP and nothing more is known (e.g. permute-and-flip)."""
-
-    kind: ClassVar[str] = "pure"
-    epsilon: float
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _require_positive(self.epsilon, "epsilon"))
-        _require_count(self.count, "count")
-
-
-@dataclass(frozen=True)
-class ZCDP(_Released):
+class ZCDP(Event):
     """A release (or a whole filter) that is rho-zCDP."""
 
     kind: ClassVar[str] = "zcdp"
-    count: ClassVar[int] = 1
+    title: ClassVar[str] = "adaptive answers"
+    _positive: ClassVar[tuple[str, ...]] = ("rho",)
     rho: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", _require_positive(self.rho, "rho"))
+    def with_noise(self, factor: float) -> "ZCDP":
+        """Return the same with this much more noise."""
+        return replace(self, rho=self.rho / factor**2)
 
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return the log-moments rho a (a - 1)."""
+        return (orders - 1) * orders * self.rho
 
-SLOPES = ("logistic", "one_signed", "two_signed", "softmax")
-"""What is known of a record's slope f' in objective perturbation (see ``accounting/objective_perturbation.py``)."""
+    @property
+    def zcdp(self) -> float:
+        """Rho."""
+        return self.rho
+
+    @property
+    def is_concentrated(self) -> bool:
+        """Whether the divergence of every order a is rho a: that is what it claims."""
+        return True
+
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return rho for a person."""
+        return f"rho = {number(self.rho)} in all"
 
 
 @dataclass(frozen=True)
-class PerturbedMinimum(_Released):
+class PerturbedMinimum(Event):
     """The exact minimizer of a sum of convex losses of linear models, plus (lambda/2) ||w||^2 + b.w with a random b.
 
     Its privacy loss has a part from the noise and a part from the curvature (the density's Jacobian), so that it
@@ -181,7 +492,8 @@ class PerturbedMinimum(_Released):
     """
 
     kind: ClassVar[str] = "perturbed_minimum"
-    count: ClassVar[int] = 1
+    title: ClassVar[str] = "the minimum of a noisy objective"
+    _positive: ClassVar[tuple[str, ...]] = ("noise_multiplier", "curvature", "reach")
     noise_multiplier: float
     curvature: float
     slopes: str = "two_signed"
@@ -190,22 +502,90 @@ class PerturbedMinimum(_Released):
     noise: str = "gaussian"
 
     def __post_init__(self) -> None:
-        for name in ("noise_multiplier", "curvature", "reach"):
-            object.__setattr__(self, name, _require_positive(getattr(self, name), name))
+        super().__post_init__()
         _require_count(self.outputs, "outputs", 2 if self.slopes == "softmax" else 1)
         if self.slopes not in SLOPES or self.noise not in ("gaussian", "gamma") or self.reach < 1:
             raise AccountingError(f"slopes are one of {', '.join(SLOPES)}, noise gaussian or gamma, reach at least 1")
 
+    @property
+    def perturbation(self) -> Perturbation:
+        """What the price needs in addition to the noise."""
+        return Perturbation(self.curvature, self.slopes, self.reach, self.outputs)
+
+    def loss_bound(self, neighbors: Neighbors) -> LossBound:
+        """Return what bounds the privacy loss with Gaussian noise, in both directions."""
+        if self.noise != "gaussian":
+            raise AccountingError("only Gaussian noise inside an objective has a loss bound: gamma noise is pure")
+        return loss_bound(self.perturbation, self.noise_multiplier, neighbors)
+
+    def simplified(self, neighbors: Neighbors) -> Event:
+        """Return a pure event for gamma noise, and a Gaussian one where the curvature adds nothing."""
+        if self.noise == "gamma":
+            return PureDP((self.least_epsilon + reciprocal_up(self.noise_multiplier)) * UP)
+        plain = self.slopes == "logistic" and self.reach == 1 and neighbors is not Neighbors.REPLACE_ONE
+        # 8 c z^2 <= 1 is kappa <= mu^2/2; a little less, for rounding.
+        if plain and 8 * self.curvature * self.noise_multiplier**2 <= 1 - 2.0**-48:
+            return Gaussian(self.noise_multiplier)
+        return self
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return the log-moments of the bound on the loss."""
+        simplified = self.simplified(neighbors)
+        if simplified is not self:
+            return simplified.log_moments(neighbors, orders)
+        return self.loss_bound(neighbors).log_moments(orders - 1)
+
+    @property
+    def least_epsilon(self) -> float:
+        """The determinant's term."""
+        return determinant_term(self.perturbation)
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The pure epsilon of gamma noise, rounded up."""
+        self._require_gamma()
+        return math.nextafter(self.least_epsilon + reciprocal_up(self.noise_multiplier), math.inf)
+
+    @property
+    def exact_pure_epsilon(self) -> Fraction:
+        """The pure epsilon of gamma noise."""
+        self._require_gamma()
+        return Fraction(self.least_epsilon) + 1 / Fraction(self.noise_multiplier)
+
+    @property
+    def decimal_pure_epsilon(self) -> decimal.Decimal:
+        """The same from the rank of the changed record's Hessian and the mean of its eigenvalues over lambda."""
+        self._require_gamma()
+        rank, mean = 1, decimal.Decimal(self.curvature)
+        if self.slopes == "softmax":
+            rank, mean = self.outputs - 1, 2 * mean / self.outputs
+        return rank * (1 + mean).ln() + 1 / decimal.Decimal(self.noise_multiplier)
+
+    def _require_gamma(self) -> None:
+        if self.noise != "gamma":
+            raise Unsupported(_NO_PURE)
+
+    def loss_law(self, neighbors: Neighbors) -> LossLaw:
+        """Return the bound on the loss; gamma noise is pure."""
+        if self.noise == "gamma":
+            return self.simplified(neighbors).loss_law(neighbors)
+        bound, mu = self.loss_bound(neighbors), 1 / self.noise_multiplier
+        return LossLaw("bound", 0.0, 1, mu, 10 * mu + mu * mu + self.least_epsilon, bound=bound)
+
     def describe(self) -> str:
         """Return the event for a person."""
-        stored = to_dict(self) | {"slopes": self.slopes.replace("_", "-")}
+        stored = self.to_dict() | {"slopes": self.slopes.replace("_", "-")}
         stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
         stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
         return _phrase(stored)
 
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return the noise over the sensitivity for a person."""
+        return f"{self.noise.capitalize()}, {number(self.noise_multiplier)} × sensitivity"
+
 
 @dataclass(frozen=True)
-class TotalVariation(_Released):
+class TotalVariation(Event):
     """An assumption, not a release: what was released came from a law within this distance of the intended one.
 
     A sampler that is only approximate (a Markov chain stopped after finitely many steps) adds
@@ -213,11 +593,13 @@ class TotalVariation(_Released):
     """
 
     kind: ClassVar[str] = "total_variation"
-    count: ClassVar[int] = 1
+    is_release: ClassVar[bool] = False
+    _positive: ClassVar[tuple[str, ...]] = ("distance",)
     distance: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "distance", _require_positive(self.distance, "distance"))
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Refuse: it is a part of delta."""
+        raise AccountingError("a distance in total variation has no Renyi-DP: it is a part of delta")
 
     def describe(self) -> str:
         """Return the assumption for a person."""
@@ -229,18 +611,19 @@ class TotalVariation(_Released):
 
 
 @dataclass(frozen=True)
-class NonPrivate(_Released):
+class NonPrivate(Event):
     """A release without noise. Its price is infinite."""
 
     kind: ClassVar[str] = "non_private"
-    count: ClassVar[int] = 1
+    title: ClassVar[str] = "something without noise"
 
-
-Sampleable = Gaussian | Laplace | BoundedRange | PureDP
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return infinity."""
+        return np.full_like(orders, np.inf)
 
 
 @dataclass(frozen=True)
-class PoissonSampled(_Released):
+class PoissonSampled(Event):
     """Each of the inner event's ``count`` releases sees its own, fresh Poisson sample of the records.
 
     The sampling probability is numerator/2^16, exactly. One sample that serves several releases is a
@@ -257,7 +640,7 @@ class PoissonSampled(_Released):
         _require_count(self.numerator, "numerator")
         if self.numerator > SAMPLING_DENOMINATOR:
             raise AccountingError(f"the numerator of a sampling probability is at most {SAMPLING_DENOMINATOR}")
-        if not isinstance(self.event, (Gaussian, Laplace, BoundedRange, PureDP)):
+        if not isinstance(self.event, Sampleable):
             raise AccountingError("only Gaussian, Laplace, BoundedRange and PureDP events can be Poisson-sampled")
 
     @property
@@ -271,18 +654,70 @@ class PoissonSampled(_Released):
         return self.event.count
 
     @property
-    def inner(self) -> "Event":
+    def inner(self) -> Event:
         """What was released of each sample."""
         return self.event
+
+    @property
+    def unwrapped(self) -> Event:
+        """The inner event where sampling is with probability one, else the event itself."""
+        return self.event if self.numerator == SAMPLING_DENOMINATOR else self
+
+    def with_count(self, count: int) -> "PoissonSampled":
+        """Return the same event, that many times."""
+        return replace(self, event=self.event.with_count(count))
+
+    def with_noise(self, factor: float) -> "PoissonSampled":
+        """Return the same releases with this much more noise."""
+        noisier = self.event.with_noise(factor)
+        assert isinstance(noisier, Sampleable)
+        return replace(self, event=noisier)
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return the log-moments of whole orders."""
+        return self.event.log_moments(neighbors, orders, float(self.probability))
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The pure epsilon of one release, amplified by sampling and rounded up."""
+        return rdp.amplified_pure(self.event.pure_epsilon, float(self.probability))
+
+    @property
+    def decimal_pure_epsilon(self) -> decimal.Decimal:
+        """The same as epsilon + ln(q + (1 - q) e^-epsilon)."""
+        epsilon, q = self.event.decimal_pure_epsilon, decimal.Decimal(self.numerator) / 2**16
+        return epsilon + (q + (1 - q) * (-epsilon).exp()).ln()
+
+    def loss_law(self, neighbors: Neighbors) -> LossLaw:
+        """Return the law of the privacy loss."""
+        return self.event.loss_law(neighbors, self.numerator / SAMPLING_DENOMINATOR)
+
+    @property
+    def multiplier(self) -> float | Fraction | None:
+        """The noise over the sensitivity of the inner event."""
+        return self.event.multiplier
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event in plain JSON types."""
+        return {"kind": self.kind, "numerator": self.numerator, "event": self.event.to_dict()}
+
+    @classmethod
+    def _of(cls, values: dict[str, Any]) -> Self:
+        return cls(**values | {"event": event_from_dict(values["event"])})
 
     def describe(self) -> str:
         """Return the event for a person."""
         return f"{self.event.describe()}, each on a fresh sample with probability {self.numerator}/65536"
 
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Return the noise of each sample, and the probability, for a person."""
+        drawn = number(float(self.probability))
+        return f"{self.event.noise_text(number)}; each row takes part with probability {drawn}"
+
 
 @dataclass(frozen=True)
-class RepeatedSelection(_Released):
-    """The best outcome of a random, secret number of runs, and nothing of the others (``repeated_selection.py``).
+class RepeatedSelection(Event):
+    """The best outcome of a random, secret number of runs, and nothing of the others (``selection.py``).
 
     Parameters
     ----------
@@ -295,13 +730,14 @@ class RepeatedSelection(_Released):
     """
 
     kind: ClassVar[str] = "repeated_selection"
-    count: ClassVar[int] = 1
-    runs: tuple[tuple["Event", ...], ...]
+    title: ClassVar[str] = "the best of a secret number of runs"
+    _positive: ClassVar[tuple[str, ...]] = ("mean",)
+    runs: tuple[tuple[Event, ...], ...]
     mean: float
     shape: float | None = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _require_positive(self.mean, "mean"))
+        super().__post_init__()
         if self.shape is not None and (isinstance(self.shape, bool) or not isinstance(self.shape, (int, float))):
             raise AccountingError("the shape of a selection is a number, or None for Poisson")
         if not self.runs or not all(isinstance(run, tuple) and run for run in self.runs):
@@ -313,88 +749,155 @@ class RepeatedSelection(_Released):
             object.__setattr__(self, "shape", float(self.shape))
         Stopping(self.mean, self.shape)
 
+    @property
+    def stopping(self) -> Stopping:
+        """The law of the number of runs."""
+        return Stopping(self.mean, self.shape)
+
+    @property
+    def mu(self) -> float:
+        """The largest mu of the Gaussian releases of any kind of run."""
+        return max(map(gaussian_mu, self.runs))
+
+    def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return the log-moments of the selected outcome."""
+        return self.stopping.selected_moments(
+            orders, partial(self._divergences, neighbors), partial(self._profile, neighbors)
+        )
+
+    def _divergences(self, neighbors: Neighbors, orders: Floats) -> Floats:
+        """Return the largest Renyi divergence of any kind of run, at real orders above 1."""
+        return np.asarray(np.max(np.stack([divergences(run, neighbors, orders) for run in self.runs]), axis=0))
+
+    def _profile(self, neighbors: Neighbors, epsilons: Floats) -> Floats:
+        """Return the largest delta of any kind of run at each epsilon."""
+        return np.asarray(np.max(np.stack([_profile(run, neighbors, epsilons) for run in self.runs]), axis=0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event in plain JSON types."""
+        return super().to_dict() | {"runs": [[event.to_dict() for event in run] for run in self.runs]}
+
+    @classmethod
+    def _of(cls, values: dict[str, Any]) -> Self:
+        runs = values["runs"]
+        if not isinstance(runs, list) or not all(isinstance(run, list) for run in runs):
+            raise AccountingError("the runs of a selection are lists of events")
+        return cls(**values | {"runs": tuple(tuple(map(event_from_dict, run)) for run in runs)})
+
     def describe(self) -> str:
         """Return the event for a person."""
         runs = ", or ".join(" and ".join(event.describe() for event in run) for run in self.runs)
-        law = Stopping(self.mean, self.shape)
+        law = self.stopping
         return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
 
-
-Event = (
-    Gaussian
-    | Laplace
-    | PoissonSampled
-    | BoundedRange
-    | PureDP
-    | ZCDP
-    | PerturbedMinimum
-    | RepeatedSelection
-    | TotalVariation
-    | NonPrivate
-)
-
-_KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in get_args(Event)}
+    def noise_text(self, number: Callable[[float], str]) -> str:
+        """Say where the noise is."""
+        return "that of its runs"
 
 
-def to_dict(event: Event) -> dict[str, Any]:
-    """The event in plain JSON types; floats survive exactly."""
-    answer: dict[str, Any] = {"kind": event.kind}
-    for item in fields(event):
-        value = getattr(event, item.name)
-        if item.name == "runs":
-            value = [[to_dict(inner) for inner in run] for run in value]
-        answer[item.name] = to_dict(value) if item.name == "event" else value
-    return answer
+_KINDS: dict[str, type[Event]] = {
+    cls.kind: cls
+    for cls in (
+        Gaussian,
+        Laplace,
+        PoissonSampled,
+        BoundedRange,
+        PureDP,
+        ZCDP,
+        PerturbedMinimum,
+        RepeatedSelection,
+        TotalVariation,
+        NonPrivate,
+    )
+}
 
 
 def _phrase(stored: dict[str, Any]) -> str:
-    """The fields of an event in a line."""
+    """Return the fields of an event in a line."""
     kind, count = stored.pop("kind"), stored.pop("count", 1)
     settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
     return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
 
 
 def event_from_dict(stored: Mapping[str, Any]) -> Event:
-    """The inverse of ``to_dict``. Unknown kinds, missing and unknown fields are refused."""
+    """Return the event that ``to_dict`` wrote. Unknown kinds, missing and unknown fields are refused."""
     if not isinstance(stored, Mapping) or not isinstance(stored.get("kind"), str) or stored["kind"] not in _KINDS:
         raise AccountingError(f"an event must be an object whose kind is one of {', '.join(sorted(_KINDS))}")
     cls = _KINDS[stored["kind"]]
-    names = {item.name for item in fields(cls)}
+    names = {item.name for item in fields(cls)}  # type: ignore[arg-type]
     if set(stored) != names | {"kind"}:
         raise AccountingError(f"an event of kind {cls.kind!r} has exactly the fields {', '.join(sorted(names))}")
-    values = {name: stored[name] for name in names}
-    if cls is PoissonSampled:
-        values["event"] = event_from_dict(values["event"])
-    if cls is RepeatedSelection:
-        if not isinstance(values["runs"], list) or not all(isinstance(run, list) for run in values["runs"]):
-            raise AccountingError("the runs of a selection are lists of events")
-        values["runs"] = tuple(tuple(event_from_dict(inner) for inner in run) for run in values["runs"])
-    event: Event = cls(**values)
-    return event
+    return cls._of({name: stored[name] for name in names})
 
 
-def unwrapped(event: Event) -> Event:
-    """The inner event where sampling is with probability one, else the event itself."""
-    if isinstance(event, PoissonSampled) and event.numerator == SAMPLING_DENOMINATOR:
-        return event.event
-    return event
+# --- compositions ----------------------------------------------------------------------------------
 
 
 def merged(events: Iterable[Event]) -> tuple[Event, ...]:
-    """The same releases with equal events joined into one of a larger count, in order of appearance."""
+    """Return the same releases with equal events joined into one of a larger count, in order of appearance."""
     counts: dict[Event, int] = {}
-    for event in map(unwrapped, events):
-        one = with_count(event, 1)
-        counts[one] = counts.get(one, 0) + event.count
+    for event in (event.unwrapped for event in events):
+        single = event.with_count(1)
+        counts[single] = counts.get(single, 0) + event.count
     answer: list[Event] = []
     for event, count in counts.items():
-        many = with_count(event, count)
+        many = event.with_count(count)
         answer += [many] if many.count == count else [event] * count
     return tuple(answer)
 
 
-def with_count(event: Event, count: int) -> Event:
-    """The same event, that many times; events without a count are returned as they are."""
-    if isinstance(event, PoissonSampled):
-        return replace(event, event=replace(event.event, count=count))
-    return replace(event, count=count) if isinstance(event, (Gaussian, Laplace, BoundedRange, PureDP)) else event
+def gaussian_mu(events: Iterable[Event]) -> float:
+    """Return the mu of Gaussian DP of the Gaussian events."""
+    return gaussian.mu_of_noise((e.count, e.noise_multiplier) for e in events if isinstance(e, Gaussian))
+
+
+def renyi_epsilon(events: Iterable[Event], delta: float, neighbors: Neighbors) -> float:
+    """Return the epsilon of a composition at delta > 0 by Renyi DP, an upper bound."""
+    total = np.zeros_like(rdp.orders())
+    for event in events:
+        total = total + event.log_moments(neighbors, rdp.orders())
+    return rdp.epsilon_of_curve(total, delta)
+
+
+def divergences(events: Iterable[Event], neighbors: Neighbors, orders: Floats) -> Floats:
+    """Return the Renyi divergences of a composition at real orders above 1.
+
+    Exact for Gaussian and zCDP events; for others chords of the log-moments, and pure epsilon beyond them.
+    """
+    listed = tuple(events)
+    rest = [event for event in listed if not event.is_concentrated]
+    curve: Floats = math.fsum(event.zcdp for event in listed if event.is_concentrated) * orders
+    if not rest:
+        return curve
+    whole = np.concatenate([[1.0], rdp.orders()])
+    moments = np.sum([event.log_moments(neighbors, rdp.orders()) for event in rest], axis=0)
+    chord: Floats = np.interp(orders, whole, np.concatenate([[0.0], moments]), right=np.inf) / (orders - 1)
+    with suppress(Unsupported):
+        chord = np.minimum(chord, pure_epsilon(rest))
+    return curve + chord
+
+
+def _profile(run: tuple[Event, ...], neighbors: Neighbors, epsilons: Floats) -> Floats:
+    """Return the delta of a run at each epsilon: exact for Gaussian runs, from the curve for others."""
+    if all(isinstance(event, Gaussian) for event in run):
+        mu = gaussian_mu(run)
+        return np.array([gaussian.delta_of(epsilon, mu) for epsilon in epsilons.tolist()])
+    return profile_of_curve(divergences(run, neighbors, ORDERS), epsilons)
+
+
+def pure_epsilon(events: Iterable[Event]) -> float:
+    """Return the epsilon of basic composition, summed exactly and rounded up."""
+    total = sum((event.count * event.exact_pure_epsilon for event in events), Fraction(0))
+    epsilon = float(total)
+    return epsilon if Fraction(epsilon) >= total else math.nextafter(epsilon, math.inf)
+
+
+def decimal_pure_epsilon(events: Iterable[Event]) -> float:
+    """Return the epsilon of basic composition by another formula, in 50 digits, rounded down."""
+    with decimal.localcontext() as context:
+        context.prec, context.rounding = 50, decimal.ROUND_FLOOR
+        total = decimal.Decimal(0)
+        for event in events:
+            total += event.count * event.decimal_pure_epsilon
+        answer = float(total)
+        return answer if decimal.Decimal(answer) <= total else math.nextafter(answer, 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr, ndtri
 
 from discreet.accounting import gaussian
-from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, PoissonSampled, unwrapped
+from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, PoissonSampled
 from discreet.budget import Neighbors
 from discreet.typing import Floats
 
@@ -66,7 +66,7 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors) -> f
     A minimum with Gaussian noise inside counts as the Gaussian release of its noise multiplier: where the other
     records pull the record to a slope that stays at its bound, it is that release (in the limit).
     """
-    listed = [_attained(unwrapped(event)) for event in events]
+    listed = [_attained(event.unwrapped) for event in events]
     full = [(event.count, event.noise_multiplier) for event in listed if isinstance(event, Gaussian)]
     best = gaussian.epsilon_of(gaussian.mu_of_noise(full), delta) if full else 0.0
     for event in listed:

@@ -13,7 +13,7 @@ sensitivity *under the declared relation*:
 * Poisson-sampled Gaussian under ``replace_one``: (1-q) N(0) + q N(1) and (1-q) N(0) + q N(-1) at standard
   deviation 2z (dp_accounting: REPLACE_ONE, which counts in units of C with distance 2C, at 2z).
 * Laplace: scalars by their own pair; vectors, and Poisson-sampled scalars under ``replace_one``, as pure DP.
-* A perturbed minimum: the bound on its loss (``objective.py``), every loss rounded up to the grid.
+* A perturbed minimum: the bound on its loss (``objective_perturbation.py``), every loss rounded up to the grid.
 * Pure and bounded-range events: randomized response; where sampled, at log(1 + q (e^epsilon - 1)).
 
 *Why the replace_one pair dominates for vectors too.* Given the other records' sample, which is mixed over
@@ -33,22 +33,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from discreet.accounting import objective_perturbation, rdp
-from discreet.accounting.events import (
-    SAMPLING_DENOMINATOR,
-    ZCDP,
-    BoundedRange,
-    Event,
-    Gaussian,
-    Laplace,
-    NonPrivate,
-    PerturbedMinimum,
-    PoissonSampled,
-    PureDP,
-    RepeatedSelection,
-    TotalVariation,
-    unwrapped,
-)
+from discreet.accounting.events import Event, LossLaw, renyi_epsilon
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 
@@ -57,110 +42,55 @@ _MOST_POINTS, _MOST_SINGLE_POINTS = 2**21, 2**16
 
 
 def _reach(events: tuple[Event, ...], neighbors: Neighbors) -> float:
-    """About how far the composed loss extends to each side: its epsilon at the truncated mass, by our own RDP."""
-    return max(rdp.epsilon_of(events, 1e-16, neighbors), 1e-6)
-
-
-def _step(event: Event) -> float:
-    """About the standard deviation of one release's privacy loss: what the grid has to resolve."""
-    event = unwrapped(event)
-    if isinstance(event, PoissonSampled):
-        inner, q = event.event, event.numerator / SAMPLING_DENOMINATOR
-        if isinstance(inner, Gaussian):
-            return q * math.sqrt(math.expm1(min(1 / inner.noise_multiplier**2, 50.0)))
-        return rdp.amplified_pure(inner.epsilon, q)
-    if isinstance(event, Gaussian):
-        return math.sqrt(event.count) / event.noise_multiplier
-    if isinstance(event, PerturbedMinimum):
-        return 1 / event.noise_multiplier
-    if isinstance(event, (Laplace, PureDP, BoundedRange)):
-        return event.epsilon
-    raise Unsupported("no privacy loss distribution is known for this event: price it by RDP")
+    """Return about how far the composed loss extends: its epsilon at the truncated mass, by our own RDP."""
+    return max(renyi_epsilon(events, 1e-16, neighbors), 1e-6)
 
 
 def interval_for(events: Iterable[Event], neighbors: Neighbors, reach: float) -> float:
-    """The grid's spacing h: fine enough for the price to be tight, coarse enough for memory and time.
+    """Return a grid spacing that is fine enough for the price to be tight, coarse enough for memory and time.
 
     Each release adds about h^2/12 to the variance of the loss, so that h is compared with the root mean
     square step: a sixteenth is 0.03 %. Pure events are rounded up, up to h each, which is compared with
     the whole composition's standard deviation. Whatever h is, the price is valid.
     """
-    events = tuple(events)
-    variance = math.fsum(_draws(event) * _step(event) ** 2 for event in events)
-    wanted = min(_COARSEST, math.sqrt(variance / sum(map(_draws, events))) / 16)
-    rounded = sum(event.count for event in events if _is_rounded_up(event, neighbors))
+    laws = [event.loss_law(neighbors) for event in events]
+    variance = math.fsum(law.count * law.deviation**2 for law in laws)
+    wanted = min(_COARSEST, math.sqrt(variance / sum(law.count for law in laws)) / 16)
+    rounded = sum(law.count for law in laws if law.is_rounded_up)
     if rounded:
         wanted = min(wanted, 5e-3 * math.sqrt(variance) / rounded)
-    widest = max(_width(event) for event in events)
+    widest = max(law.width for law in laws)
     return max(wanted, _FINEST, 3 * reach / _MOST_POINTS, widest / _MOST_SINGLE_POINTS)
 
 
 def rounding_slack(events: Iterable[Event], neighbors: Neighbors) -> float:
-    """By how much the rounding of pure events to the grid may raise epsilon: up to h for each."""
+    """Return by how much the rounding of pure events to the grid may raise epsilon: up to h for each."""
     events = tuple(events)
-    rounded = sum(event.count for event in events if _is_rounded_up(event, neighbors))
+    laws = [event.loss_law(neighbors) for event in events]
+    rounded = sum(law.count for law in laws if law.is_rounded_up)
     return rounded * interval_for(events, neighbors, _reach(events, neighbors)) if rounded else 0.0
 
 
-def _draws(event: Event) -> int:
-    """How many distributions are convolved: full-batch Gaussian releases are one."""
-    return 1 if isinstance(unwrapped(event), Gaussian) else event.count
-
-
-def _width(event: Event) -> float:
-    """About how far one Gaussian release's loss extends, at ten standard deviations; building it takes long."""
-    inner = event.inner
-    if isinstance(inner, PerturbedMinimum):
-        mu = 1 / inner.noise_multiplier
-        return 10 * mu + mu * mu + objective_perturbation.determinant_term(inner)
-    if not isinstance(inner, Gaussian):
-        return 0.0
-    mu = (math.sqrt(inner.count) if inner is unwrapped(event) else 1.0) / inner.noise_multiplier
-    return 10 * mu + mu * mu
-
-
-def _is_rounded_up(event: Event, neighbors: Neighbors) -> bool:
-    """Whether the event's losses are rounded up to the grid: those of randomized response, and of loss bounds."""
-    inner = event.inner
-    if isinstance(inner, Gaussian):
-        return False
-    if isinstance(inner, Laplace) and inner.dimension == 1:
-        return isinstance(event, PoissonSampled) and neighbors is Neighbors.REPLACE_ONE
-    return True
-
-
-def _single(event: Event, neighbors: Neighbors, interval: float) -> tuple[Any, int]:
-    """The distribution of one release and how many there are."""
+def _distribution(law: LossLaw, neighbors: Neighbors, interval: float) -> Any:
+    """Return the distribution of one of a law's losses."""
     from dp_accounting.pld import common, privacy_loss_distribution
     from dp_accounting.privacy_accountant import NeighboringRelation
 
-    event, q = unwrapped(event), 1.0
-    was = event
-    if isinstance(event, PoissonSampled):
-        q, event = event.numerator / SAMPLING_DENOMINATOR, event.event
-    if isinstance(event, (NonPrivate, ZCDP, PoissonSampled, RepeatedSelection, TotalVariation)):
-        raise Unsupported("no privacy loss distribution is known for this event: price it by RDP")
-    options = {"value_discretization_interval": interval, "sampling_prob": q}
-    if isinstance(event, Gaussian):
-        if q == 1.0:  # count releases are one, at the exact composed multiplier (rounded down)
-            composed = event.noise_multiplier / math.sqrt(event.count) * (1 - 2.0**-50)
-            return privacy_loss_distribution.from_gaussian_mechanism(composed, **options), 1
+    if law.bound is not None:
+        masses, beyond = law.bound.masses(interval)
+        build = privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability
+        return build(masses, beyond, interval)
+    if law.mechanism == "pure":
+        parameters = common.DifferentialPrivacyParameters(law.parameter, 0.0)
+        return privacy_loss_distribution.from_privacy_parameters(parameters, interval)
+    options: dict[str, Any] = {"value_discretization_interval": interval, "sampling_prob": law.probability}
+    if law.mechanism == "laplace":
+        return privacy_loss_distribution.from_laplace_mechanism(law.parameter, **options)
+    if law.probability < 1:
         replaced = neighbors is Neighbors.REPLACE_ONE
         relation = NeighboringRelation.REPLACE_ONE if replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
-        scale = 2 * event.noise_multiplier if replaced else event.noise_multiplier
-        return (
-            privacy_loss_distribution.from_gaussian_mechanism(scale, neighboring_relation=relation, **options),
-            event.count,
-        )
-    if isinstance(event, PerturbedMinimum):
-        masses, beyond = objective_perturbation.loss_bound(event, neighbors).masses(interval)
-        build = privacy_loss_distribution.PrivacyLossDistribution.create_from_rounded_probability
-        return build(masses, beyond, interval), 1
-    if isinstance(event, Laplace) and not _is_rounded_up(was, neighbors):
-        return privacy_loss_distribution.from_laplace_mechanism(event.noise_multiplier, **options), event.count
-    epsilon = rdp.amplified_pure(event.epsilon, q)
-    parameters = common.DifferentialPrivacyParameters(epsilon, 0.0)
-    return privacy_loss_distribution.from_privacy_parameters(parameters, interval), event.count
+        options["neighboring_relation"] = relation
+    return privacy_loss_distribution.from_gaussian_mechanism(law.parameter, **options)
 
 
 def hidden_delta(composed: Any, count: int) -> float:
@@ -179,6 +109,11 @@ def hidden_delta(composed: Any, count: int) -> float:
     return 1e-14 + noise + 4 * count * 2.0**-53
 
 
+def _losses(events: tuple[Event, ...], neighbors: Neighbors) -> int:
+    """Return how many distributions are convolved."""
+    return sum(event.loss_law(neighbors).count for event in events)
+
+
 def compose(events: Iterable[Event], neighbors: Neighbors, interval: float | None = None) -> Any:
     """The distribution of the whole composition, after a look at how large it will be."""
     events = tuple(events)
@@ -187,9 +122,9 @@ def compose(events: Iterable[Event], neighbors: Neighbors, interval: float | Non
     if spacing > _LOOSEST or 3 * reach / spacing > 8 * _MOST_POINTS:
         raise Unsupported("this plan's privacy loss is too wide to compute: add noise or take fewer steps")
     total: Any = None
-    for event in events:
-        single, count = _single(event, neighbors, spacing)
-        composed = single.self_compose(count) if count > 1 else single
+    for law in (event.loss_law(neighbors) for event in events):
+        single = _distribution(law, neighbors, spacing)
+        composed = single.self_compose(law.count) if law.count > 1 else single
         total = composed if total is None else total.compose(composed)
     return total
 
@@ -200,7 +135,7 @@ def epsilon_of(
     """The epsilon of a composition at delta, an upper bound; refused where rounding could hide half of delta."""
     events = tuple(events)
     composed = compose(events, neighbors, interval)
-    hidden = hidden_delta(composed, sum(map(_draws, events)))
+    hidden = hidden_delta(composed, _losses(events, neighbors))
     if hidden > delta / 2:
         raise Unsupported("privacy loss distributions are not exact enough at so small a delta: price by RDP")
     epsilon = float(composed.get_epsilon_for_delta(delta - hidden))
@@ -213,4 +148,4 @@ def delta_of(
     """The delta of a composition at epsilon, an upper bound."""
     events = tuple(events)
     composed = compose(events, neighbors, interval)
-    return min(1.0, float(composed.get_delta_for_epsilon(epsilon)) + hidden_delta(composed, sum(map(_draws, events))))
+    return min(1.0, float(composed.get_delta_for_epsilon(epsilon)) + hidden_delta(composed, _losses(events, neighbors)))

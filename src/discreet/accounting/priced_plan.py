@@ -10,10 +10,10 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from discreet.accounting.calibration import calibrate
 from discreet.accounting.events import Event
+from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
-from discreet.accounting.pricing import Price, epsilon_of, remembered_prices
+from discreet.accounting.pricing import Price, epsilon_of
 from discreet.budget import Budget
 from discreet.errors import PlanViolation, Unsupported
 
@@ -79,17 +79,16 @@ def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
     >>> round(priced.noise_multiplier, 2), round(priced.price.epsilon, 6)
     (13.36, 1.0)
     """
-    with remembered_prices():  # the search for the noise ends on the price that is asked for below
-        if isinstance(plan, Plan):
-            _refuse_own_events(plan)
-            noise_multiplier, listed = calibrate(plan, budget), plan
-            events = plan.events(noise_multiplier, pure=budget.is_pure)
-        else:
-            noise_multiplier, listed, events = 0.0, Plan(()), tuple(plan)
-        if events and not budget.is_private:
-            price = Price(inf, {"none": inf})
-        else:
-            price = epsilon_of(events, budget.delta, budget.neighbors)
+    if isinstance(plan, Plan):
+        _refuse_own_events(plan)
+        noise_multiplier, listed = calibrate(plan, budget), plan
+        events = plan.events(noise_multiplier, pure=budget.is_pure)
+    else:
+        noise_multiplier, listed, events = 0.0, Plan(()), tuple(plan)
+    if events and not budget.is_private:
+        price = Price(inf, {"none": inf})
+    else:
+        price = epsilon_of(events, budget.delta, budget.neighbors)
     if not price.epsilon <= budget.epsilon:
         raise Unsupported("these events cost more than their budget: nothing was charged")
     return _sealed(listed, budget, noise_multiplier, events, price)
@@ -111,9 +110,9 @@ def _events(plan: Plan, priced: PricedPlan) -> tuple[Event, ...]:
 
 def _refuse_own_events(plan: Plan) -> None:
     """Refuse plans and releases whose class says itself what they cost: it might be less than what is answered."""
-    known = AdaptivePlan if isinstance(plan, AdaptivePlan) else Plan
+    base = AdaptivePlan if isinstance(plan, AdaptivePlan) else Plan
     names = ("events", "total", "assumed_distance")
-    changed = any(getattr(type(plan), name, None) is not getattr(known, name, None) for name in names)
+    changed = any(getattr(type(plan), name, None) is not getattr(base, name, None) for name in names)
     if changed or any(type(release) is not Release for release in plan.releases):
         raise PlanViolation("what a release costs follows from its mechanism: plan with Plan, AdaptivePlan and Release")
 
@@ -123,8 +122,8 @@ _seals: "WeakKeyDictionary[PricedPlan, dict[str, Any]]" = WeakKeyDictionary()
 
 def _sealed(plan: Plan, budget: Budget, noise_multiplier: float, events: tuple[Event, ...], price: Price) -> PricedPlan:
     """Make a priced plan, and remember what is in it."""
-    made, names = object.__new__(PricedPlan), (item.name for item in fields(PricedPlan))
-    _seals[made] = dict(zip(names, (plan, budget, noise_multiplier, events, price), strict=True))
-    for name, value in _seals[made].items():
-        object.__setattr__(made, name, value)
-    return made
+    priced, names = object.__new__(PricedPlan), (item.name for item in fields(PricedPlan))
+    _seals[priced] = dict(zip(names, (plan, budget, noise_multiplier, events, price), strict=True))
+    for name, value in _seals[priced].items():
+        object.__setattr__(priced, name, value)
+    return priced

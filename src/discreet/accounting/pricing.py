@@ -21,40 +21,41 @@ P~(S) <= P(S) + d <= e^epsilon Q(S) + delta + d <= e^epsilon (Q~(S) + d) + delta
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import lru_cache
 
 import numpy as np
 
-from discreet.accounting import gaussian, objective_perturbation, pure_dp, rdp, repeated_selection
+from discreet.accounting import gaussian, lower_bounds, rdp
 from discreet.accounting.events import (
-    ZCDP,
     BoundedRange,
     Event,
     Gaussian,
-    Laplace,
     NonPrivate,
     PerturbedMinimum,
     PoissonSampled,
-    PureDP,
+    RepeatedSelection,
     TotalVariation,
+    decimal_pure_epsilon,
+    divergences,
+    gaussian_mu,
     merged,
+    pure_epsilon,
+    renyi_epsilon,
 )
 from discreet.accounting.plan import Plan
+from discreet.accounting.selection import ORDERS, epsilon_of_curve, refuted_below
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, DiscreetError, Unsupported
 
-Answer = TypeVar("Answer")
 ARITHMETIC = (ArithmeticError, ValueError, LookupError)
 """How arithmetic ends beyond what doubles hold; accounting itself raises none of them."""
 BEYOND = (
     "this cannot be priced in double precision: take an epsilon, a delta, a noise multiplier and a sampling "
     "probability that are neither huge nor tiny"
 )
-_memory: ContextVar[dict[Any, Any] | None] = ContextVar("discreet_prices", default=None)
 
 
 @dataclass(frozen=True)
@@ -82,30 +83,11 @@ def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors | str
     """The price of a composition of events, by two accountants that agree."""
     if not 0 <= delta < 1:
         raise AccountingError("delta must lie in [0, 1)")
-    return remembered(_price, merged(events), delta, Neighbors(neighbors))
+    price = _price(merged(events), delta, Neighbors(neighbors))
+    return Price(price.epsilon, dict(price.accountants))
 
 
-@contextmanager
-def remembered_prices() -> Iterator[None]:
-    """Inside the block no price is worked out twice: for the same fit many times over, as in an audit."""
-    token = _memory.set({} if (outer := _memory.get()) is None else outer)
-    try:
-        yield
-    finally:
-        _memory.reset(token)
-
-
-def remembered(rule: Callable[..., Answer], *asked: Any) -> Answer:
-    """Return what a rule answers; inside of ``remembered_prices``, as it was worked out before."""
-    memory = _memory.get()
-    if memory is None:
-        return rule(*asked)
-    if (rule, asked) not in memory:
-        memory[rule, asked] = rule(*asked)
-    answer: Answer = memory[rule, asked]
-    return answer
-
-
+@lru_cache(maxsize=256)
 def _price(listed: tuple[Event, ...], delta: float, relation: Neighbors) -> Price:
     if any(isinstance(event, NonPrivate) for event in listed):
         return Price(math.inf, {"none": math.inf})
@@ -114,11 +96,11 @@ def _price(listed: tuple[Event, ...], delta: float, relation: Neighbors) -> Pric
     distance = math.fsum(event.distance for event in listed if isinstance(event, TotalVariation))
     if distance:
         return _assuming_price(listed, delta, relation, distance)
-    if selected := repeated_selection.price_of(listed, delta, relation):
-        return Price(*selected)
+    if any(isinstance(event, RepeatedSelection) for event in listed):
+        return _selection_price(listed, delta, relation)
     if delta == 0:
         return _pure_price(listed)
-    listed = merged(objective_perturbation.simplified(event, relation) for event in listed)
+    listed = merged(event.simplified(relation) for event in listed)
     gaussians = [event for event in listed if isinstance(event, Gaussian)]
     if len(gaussians) == len(listed):
         return _gaussian_price(gaussians, delta)
@@ -160,11 +142,6 @@ def price(
 # --- full-batch Gaussian -------------------------------------------------------------------------
 
 
-def gaussian_mu(events: Iterable[Event]) -> float:
-    """Return the mu of Gaussian DP of the Gaussian events."""
-    return gaussian.mu_of_noise((e.count, e.noise_multiplier) for e in events if isinstance(e, Gaussian))
-
-
 def _gaussian_price(events: Iterable[Gaussian], delta: float) -> Price:
     """Exact; and zCDP, whose loss is at most 5 % + 1.25 mu for mu <= 300 and delta <= 0.9 (by a scan)."""
     mu = gaussian_mu(events)
@@ -191,12 +168,8 @@ def is_integrable(events: tuple[Event, ...]) -> bool:
 
 def _perturbed_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
     """The integral, between Gaussian DP at the same noise and Renyi DP, whose slack is that of a few mu (by a scan)."""
-    from discreet.accounting import lower_bounds
-
-    bound = next(
-        objective_perturbation.loss_bound(event, neighbors) for event in events if isinstance(event, PerturbedMinimum)
-    )
-    exact, renyi = bound.epsilon_of(delta, gaussian_mu(events)), rdp.epsilon_of(events, delta, neighbors)
+    bound = next(event.loss_bound(neighbors) for event in events if isinstance(event, PerturbedMinimum))
+    exact, renyi = bound.epsilon_of(delta, gaussian_mu(events)), renyi_epsilon(events, delta, neighbors)
     refuted = lower_bounds.epsilon_of(events, delta, neighbors)
     mu = math.hypot(gaussian_mu(events), *(1 / e.noise_multiplier for e in events if isinstance(e, PerturbedMinimum)))
     must_hold(refuted <= exact * (1 + 1e-9), "a test refutes the loss integral")
@@ -229,10 +202,10 @@ def _assuming_price(events: tuple[Event, ...], delta: float, neighbors: Neighbor
     epsilon = 0.0
     for _ in range(200):
         tried = epsilon * (1 + 1e-9)
-        found = epsilon_of(rest, left_of_delta(distance, tried, delta), neighbors)
-        if found.epsilon <= tried:
-            return Price(tried, found.accountants)
-        epsilon = found.epsilon
+        price = epsilon_of(rest, left_of_delta(distance, tried, delta), neighbors)
+        if price.epsilon <= tried:
+            return Price(tried, price.accountants)
+        epsilon = price.epsilon
     raise Unsupported("delta is too small for the sampler's assumed distance in total variation: take a larger delta")
 
 
@@ -240,9 +213,9 @@ def _assuming_price(events: tuple[Event, ...], delta: float, neighbors: Neighbor
 
 
 def _numerical_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
-    from discreet.accounting import lower_bounds, pld
+    from discreet.accounting import pld
 
-    renyi, refuted = rdp.epsilon_of(events, delta, neighbors), lower_bounds.epsilon_of(events, delta, neighbors)
+    renyi, refuted = renyi_epsilon(events, delta, neighbors), lower_bounds.epsilon_of(events, delta, neighbors)
     distribution = None if selects(events) else distribution_price(events, delta, neighbors)
     if distribution is None:
         must_hold(refuted <= renyi * (1 + 1e-9), "a test refutes Renyi DP")
@@ -280,7 +253,7 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
     much, nor costlier; sampled events and perturbed minima have no rho here and are left out of the sum, which
     only lowers it.
     """
-    rho = math.fsum(zcdp_of(event) for event in events)
+    rho = math.fsum(event.zcdp for event in events)
     concentrated = rdp.epsilon_of_zcdp(rho, delta) if rho > 0 else 0.0
     if not any(isinstance(event, (PoissonSampled, PerturbedMinimum)) for event in events):
         # The best order is 1 + sqrt(ln(1/delta)/rho). Below 2 a chord from K(1) = 0 stands for the curve:
@@ -293,20 +266,38 @@ def _renyi_price(events: tuple[Event, ...], delta: float, renyi: float) -> Price
     return Price(renyi, {"rdp": renyi, "unsampled": concentrated})
 
 
-def zcdp_of(event: Event) -> float:
-    """The rho of an event; 0 where it is not known to have one."""
-    if isinstance(event, Gaussian):
-        return event.count * rdp.zcdp_of_gaussian(event.noise_multiplier)
-    if isinstance(event, ZCDP):
-        return event.rho
-    if isinstance(event, BoundedRange):
-        return event.count * min(rdp.zcdp_of_bounded_range(event.epsilon), rdp.zcdp_of_pure(event.epsilon))
-    if isinstance(event, Laplace):
-        single = rdp.zcdp_of_laplace if event.dimension == 1 else rdp.zcdp_of_pure
-        return event.count * single(event.epsilon)
-    if isinstance(event, PureDP):
-        return event.count * rdp.zcdp_of_pure(event.epsilon)
-    return 0.0
+# --- the best of several runs ---------------------------------------------------------------------
+
+
+def _selection_price(events: tuple[Event, ...], delta: float, neighbors: Neighbors) -> Price:
+    """Renyi DP at real orders, above explicit tests."""
+    selections = [event for event in events if isinstance(event, RepeatedSelection)]
+    others = tuple(event for event in events if not isinstance(event, RepeatedSelection))
+    if delta == 0:
+        return _pure_selection_price(selections, others)
+    curve = divergences(others, neighbors, ORDERS)
+    for event in selections:
+        curve = curve + event.log_moments(neighbors, ORDERS) / (ORDERS - 1)
+    epsilon = epsilon_of_curve(curve, delta)
+    tests = [refuted_below(event.stopping, event.mu, delta) for event in selections]
+    refuted = max(lower_bounds.epsilon_of(others, delta, neighbors), *tests)
+    must_hold(refuted <= epsilon, "a test refutes the price of a selection")
+    return Price(epsilon, {"rdp": epsilon, "refuted below": refuted})
+
+
+def _pure_selection_price(selections: list[RepeatedSelection], others: tuple[Event, ...]) -> Price:
+    """(2 + eta) times the most expensive kind of run, and the rest by basic composition; once more in decimals."""
+    total, checked = pure_epsilon(others), decimal_pure_epsilon(others)
+    for event in selections:
+        if event.shape is None:
+            raise Unsupported(
+                "a Poisson number of runs has no pure guarantee: use geometric or logarithmic stopping, or set a delta"
+            )
+        total += (2 + event.shape) * max(map(pure_epsilon, event.runs))
+        checked += (2 + event.shape) * max(map(decimal_pure_epsilon, event.runs))
+    total *= 1 + 2.0**-48
+    must_hold(checked * (1 - 1e-12) <= total <= checked * (1 + 1e-9), "pure epsilon in floats and in decimals")
+    return Price(total, {"basic": total, "decimal": checked})
 
 
 # --- pure ----------------------------------------------------------------------------------------
@@ -314,6 +305,6 @@ def zcdp_of(event: Event) -> float:
 
 def _pure_price(events: tuple[Event, ...]) -> Price:
     """Basic composition, summed exactly and rounded up; checked in decimals by another formula."""
-    epsilon, checked = pure_dp.composed(events), pure_dp.composed_in_decimals(events)
+    epsilon, checked = pure_epsilon(events), decimal_pure_epsilon(events)
     must_hold(checked <= epsilon <= checked * (1 + 1e-10), "pure epsilon in floats and in decimals")
     return Price(epsilon, {"basic": epsilon, "decimal": checked})

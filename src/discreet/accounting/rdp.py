@@ -6,30 +6,12 @@ epsilon, so the search over orders may be coarse without being unsafe. Nothing h
 """
 
 import math
-from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln
 
-from discreet.accounting import objective_perturbation
-from discreet.accounting.events import (
-    ZCDP,
-    BoundedRange,
-    Event,
-    Gaussian,
-    Laplace,
-    NonPrivate,
-    PerturbedMinimum,
-    PoissonSampled,
-    PureDP,
-    RepeatedSelection,
-    TotalVariation,
-    unwrapped,
-)
 from discreet.accounting.root_finding import bracketed, find_root
-from discreet.budget import Neighbors
-from discreet.errors import AccountingError
 from discreet.typing import Floats
 
 
@@ -110,7 +92,7 @@ def zcdp_of_budget(epsilon: float, delta: float) -> float:
     low = loose_zcdp_of_budget(epsilon, delta)  # less, since the textbook's conversion is looser
     high = bracketed(lambda rho: epsilon_of_zcdp(rho, delta) > epsilon, low)
     low, _ = find_root(lambda rho: epsilon_of_zcdp(rho, delta) <= epsilon, low, high, steps=100)
-    return low * (1 - 2.0**-32)  # as shy of the budget as any price (``pricing``)
+    return low * (1 - 2.0**-32)  # as far below the budget as any price (``noise_for``)
 
 
 def epsilon_of_curve(moments: Floats, delta: float) -> float:
@@ -227,47 +209,3 @@ def amplified_pure(epsilon: float, probability: float) -> float:
     if epsilon > 700:
         return epsilon
     return math.log1p(probability * math.expm1(epsilon)) * (1 + 2.0**-49)
-
-
-def moments_of(event: Event, neighbors: Neighbors, alphas: Floats | None = None) -> Floats:
-    """The log-moments of an event at whole orders: ``orders()`` unless others are given."""
-    alphas = orders() if alphas is None else alphas
-    event = objective_perturbation.simplified(unwrapped(event), neighbors)
-    probability = 1.0
-    if isinstance(event, PoissonSampled):
-        probability, event = float(event.probability), event.event
-    if isinstance(event, Gaussian):
-        replaced = neighbors is Neighbors.REPLACE_ONE
-        rule = replace_moments_of_sampled_gaussian if replaced else moments_of_sampled_gaussian
-        return event.count * rule(probability, event.noise_multiplier, alphas)
-    if isinstance(event, ZCDP):
-        return (alphas - 1) * alphas * event.rho
-    if isinstance(event, PerturbedMinimum):
-        return objective_perturbation.loss_bound(event, neighbors).log_moments(alphas - 1)
-    if isinstance(event, RepeatedSelection):
-        from discreet.accounting import repeated_selection
-
-        return repeated_selection.moments(event, neighbors, alphas)
-    if isinstance(event, NonPrivate):
-        return np.full_like(alphas, np.inf)
-    if isinstance(event, TotalVariation):
-        raise AccountingError("a distance in total variation has no Renyi-DP: it is a part of delta")
-    if probability < 1:
-        return event.count * moments_of_pure(amplified_pure(event.epsilon, probability), alphas)
-    if isinstance(event, Laplace):
-        single = moments_of_laplace if event.dimension == 1 else moments_of_pure
-        return event.count * single(event.epsilon, alphas)
-    if isinstance(event, BoundedRange):
-        range_bound = (alphas - 1) * alphas * zcdp_of_bounded_range(event.epsilon)
-        return event.count * np.minimum(range_bound, moments_of_pure(event.epsilon, alphas))
-    if isinstance(event, PureDP):
-        return event.count * moments_of_pure(event.epsilon, alphas)
-    raise AccountingError("an event without a Renyi-DP formula")
-
-
-def epsilon_of(events: Iterable[Event], delta: float, neighbors: Neighbors) -> float:
-    """The epsilon of a composition at delta > 0, an upper bound."""
-    total = np.zeros_like(orders())
-    for event in events:
-        total = total + moments_of(event, neighbors)
-    return epsilon_of_curve(total, delta)

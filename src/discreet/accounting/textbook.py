@@ -1,13 +1,36 @@
 """Textbook theorems as functions: baselines that lectures and papers use. No price of this library rests on them.
 
 Composition of (epsilon, delta) claims, the classical Gaussian mechanism, the zCDP shortcut of a lecture on private
-gradient descent, and how many records make training losses speak of a population.
+gradient descent, how many records make training losses speak of a population, and the privacy loss as a random
+variable.
+
+**The privacy loss** (``PrivacyLoss``). For two neighboring tables with output laws P and Q the privacy loss is
+W = log(P/Q) at an output drawn from P.
+
+*Theorem.* If W <= epsilon with probability at least 1 - delta, for every pair of neighbors in both orders, then the
+mechanism is (epsilon, delta)-DP. Proof: P(S) <= P(S and W <= epsilon) + delta <= e^epsilon Q(S) + delta.
+*The converse is false*: the exact delta is E(1 - e^(epsilon - W))_+, which is less than P(W > epsilon). A Gaussian
+answer of noise multiplier 3.73 is (1, 1e-5)-DP, while its loss exceeds 1 with a larger probability (see the example).
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
+import numpy as np
+from scipy.special import ndtr
+
+from discreet.accounting import gaussian
+from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, PureDP, gaussian_mu, merged
+from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.root_finding import bracketed
+from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def basic_composition(claims: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -97,8 +120,8 @@ def heterogeneous_composition(claims: Iterable[tuple[float, float]], slack: floa
     _require(0 < slack < 1, "the slack lies between 0 and 1")
     drift = math.fsum(epsilon * math.tanh(epsilon / 2) for epsilon, _ in listed)
     spread = math.sqrt(2 * math.log(1 / slack) * math.fsum(epsilon**2 for epsilon, _ in listed))
-    kept = math.prod(1.0 - delta for _, delta in listed)
-    return min(basic, drift + spread), 1.0 - (1.0 - slack) * kept
+    undisclosed = math.prod(1.0 - delta for _, delta in listed)
+    return min(basic, drift + spread), 1.0 - (1.0 - slack) * undisclosed
 
 
 def advanced_share(epsilon: float, count: int, slack: float) -> float:
@@ -147,7 +170,7 @@ def classical_gaussian(epsilon: float, delta: float) -> float:
     Parameters
     ----------
     epsilon, delta : float
-        The budget; epsilon below 1.
+        The budget; epsilon at most 1.
 
     Returns
     -------
@@ -165,8 +188,8 @@ def classical_gaussian(epsilon: float, delta: float) -> float:
     >>> round(classical_gaussian(0.5, 1e-5), 4)
     9.6896
     """
-    if not (0 < epsilon < 1 and 0 < delta < 1):
-        raise Unsupported("the classical theorem holds for epsilon and delta within (0, 1): use calibrate")
+    if not (0 < epsilon <= 1 and 0 < delta < 1):
+        raise Unsupported("the classical theorem holds for epsilon up to 1 and delta within (0, 1): use calibrate")
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
@@ -262,3 +285,212 @@ def population_gap(n: int, candidates: int, beta: float) -> float:
 def _require(holds: bool, text: str) -> None:
     if not holds:
         raise AccountingError(text)
+
+
+def composed_epsilon(
+    claims: Iterable[tuple[float, float]],
+    delta: float,
+    events: Iterable[Event] = (),
+    neighbors: Neighbors | str = Neighbors.REPLACE_ONE,
+) -> float:
+    """Return the epsilon of mechanisms that claim (epsilon_i, delta_i), and of events, all together.
+
+    By the accountants of ``price``, hence never more than basic or advanced composition, up to rounding.
+
+    *Theorem* (after Kairouz, Oh and Viswanath 2015). Let mechanism i be (epsilon_i, delta_i)-DP and let the rest be
+    known by its events, all chosen adaptively, their parameters fixed. If the same with epsilon_i-DP mechanisms in
+    place of these is (epsilon, d)-DP, all of it is (epsilon, 1 - (1 - d) prod(1 - delta_i))-DP.
+    *Proof.* For neighbors with laws P and Q, P = (1 - delta_i) P' + delta_i P'' and Q = (1 - delta_i) Q' + delta_i Q''
+    with P' and Q' within e^epsilon_i of each other both ways: so mechanism i is a post-processing of a coin that shows
+    everything with probability delta_i, and else of an epsilon_i-DP answer. The coins do not depend on the data or on
+    each other: none shows everything with probability prod(1 - delta_i), and then the composition is the one without
+    them. QED
+
+    Parameters
+    ----------
+    claims : iterable of (float, float)
+        Each mechanism's epsilon and delta, equal or not, under the same relation and unit.
+    delta : float
+        Of all together: more than the sum of the claims' deltas, or 0 where all of these are 0.
+    events : iterable of events, default=()
+        What else was released, such as a certificate's ``events``.
+    neighbors : Neighbors or str, default="replace_one"
+        The relation.
+
+    Returns
+    -------
+    float
+        Epsilon.
+
+    Raises
+    ------
+    AccountingError
+        If the claims' deltas leave nothing of delta.
+
+    Examples
+    --------
+    >>> from discreet.accounting import composed_epsilon
+    >>> print(f"{composed_epsilon([(0.1, 1e-8)] * 100 + [(0.5, 1e-7)], 1e-5):.2f}")
+    4.71
+    """
+    listed = list(claims)
+    basic, _ = basic_composition(listed)  # which checks them
+    rest = list(events)
+    shown = -math.expm1(math.fsum(math.log1p(-share) if share < 1 else -math.inf for _, share in listed))
+    left = delta - shown * (1 + 2.0**-50)  # at most (delta - shown) / (1 - shown), which the theorem allows
+    if delta > 0 and left <= 0:
+        raise AccountingError("the claims' deltas leave nothing of delta: ask for a larger one")
+    if delta == 0 and any(share > 0 for _, share in listed):
+        raise AccountingError("a mechanism with a delta has no pure guarantee: ask for a delta above their sum")
+    pure = [PureDP(epsilon) for epsilon, _ in listed if epsilon > 0]
+    composed = epsilon_of([*pure, *rest], max(0.0, left), neighbors).epsilon
+    return composed if rest else min(composed, basic * (1 + 2.0**-50))
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """The privacy loss between a worst pair of neighbors, or a variable stochastically above it (``is_bound``).
+
+    Make one with ``PrivacyLoss.of``.
+
+    Parameters
+    ----------
+    survival : callable
+        t to P(W > t), an array for an array.
+    delta : callable
+        epsilon to the least delta.
+    reach : float
+        A loss beyond which next to nothing lies.
+    is_bound : bool, default=False
+        Whether this is an upper bound, and not the loss itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.accounting import PrivacyLoss
+    >>> from discreet.accounting.events import Gaussian
+    >>> loss = PrivacyLoss.of([Gaussian(3.7306317)])
+    >>> f"{loss.delta(1.0):.1e} {float(loss.survival(np.array(1.0))):.1e}"
+    '1.0e-05 1.6e-04'
+    """
+
+    survival: Callable[[Floats], Floats]
+    delta: Callable[[float], float]
+    reach: float
+    is_bound: bool = False
+
+    @classmethod
+    def of(cls, events: Iterable[Event], neighbors: Neighbors | str = Neighbors.REPLACE_ONE) -> Self:
+        """Return the loss of what was released: Gaussian answers, one Laplace answer, or one perturbed minimum.
+
+        Parameters
+        ----------
+        events : iterable of events
+            As in a certificate.
+        neighbors : Neighbors or str, default="replace_one"
+            The relation.
+
+        Returns
+        -------
+        PrivacyLoss
+            Exact for Gaussian and scalar Laplace answers; an upper bound for a perturbed minimum.
+
+        Examples
+        --------
+        >>> from discreet.accounting import PrivacyLoss
+        >>> from discreet.accounting.events import Laplace
+        >>> PrivacyLoss.of([Laplace(2.0, dimension=1)]).delta(0.5)
+        0.0
+        """
+        listed = merged(events)
+        if listed and all(isinstance(event, Gaussian) for event in listed):
+            return cls._gaussian(gaussian_mu(listed))
+        if len(listed) == 1 and isinstance(listed[0], Laplace) and listed[0].count == listed[0].dimension == 1:
+            return cls._laplace(listed[0].epsilon)
+        if len(listed) == 1 and isinstance(listed[0], PerturbedMinimum) and listed[0].noise == "gaussian":
+            bound = listed[0].loss_bound(Neighbors(neighbors))
+            far = max(tail.shift + tail.mu * (6.0 + tail.mu) for tail in bound.tails)
+            return cls(lambda t: bound.survival(np.atleast_1d(t)), bound.delta_of, far, is_bound=True)
+        raise Unsupported(
+            "a privacy loss can be shown for Gaussian answers, one Laplace answer of one number, or one perturbed "
+            "minimum: use price for other events"
+        )
+
+    @classmethod
+    def _gaussian(cls, mu: float) -> Self:
+        """Return N(mu^2/2, mu^2)."""
+        return cls(
+            lambda t: np.asarray(ndtr(mu / 2 - np.asarray(t) / mu)),
+            lambda epsilon: gaussian.delta_of(epsilon, mu),
+            mu * mu / 2 + 5 * mu,
+        )
+
+    @classmethod
+    def _laplace(cls, epsilon: float) -> Self:
+        """Return the loss of one number: P(W > t) = 1 - e^((t - epsilon)/2)/2 for |t| < epsilon."""
+
+        def survival(t: Floats) -> Floats:
+            inside = 1.0 - 0.5 * np.exp((np.asarray(t) - epsilon) / 2)
+            return np.where(np.asarray(t) >= epsilon, 0.0, np.where(np.asarray(t) < -epsilon, 1.0, inside))
+
+        return cls(survival, lambda e: max(0.0, -math.expm1((e - epsilon) / 2)), epsilon * 1.2)
+
+    def cdf(self, t: Floats) -> Floats:
+        """Return P(W <= t)."""
+        return 1.0 - self.survival(t)
+
+    def quantile(self, delta: float) -> float:
+        """Return the least epsilon with P(W > epsilon) <= delta: what the theorem claims, more than is needed.
+
+        Parameters
+        ----------
+        delta : float
+            Within (0, 1).
+
+        Returns
+        -------
+        float
+            To one part in a million.
+
+        Examples
+        --------
+        >>> from discreet.accounting import PrivacyLoss
+        >>> from discreet.accounting.events import Gaussian
+        >>> round(PrivacyLoss.of([Gaussian(3.7306317)]).quantile(1e-5), 3)
+        1.179
+        """
+        if not 0 < delta < 1:
+            raise AccountingError("delta lies between 0 and 1")
+        low, high = 0.0, bracketed(lambda t: self._beyond(t) <= delta, max(self.reach, 1e-9))
+        while high - low > 1e-6 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._beyond(middle) > delta else (low, middle)
+        return high
+
+    def _beyond(self, t: float) -> float:
+        return float(np.ravel(self.survival(np.array([t])))[0])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw P(W > t) and the delta at epsilon = t. Needs matplotlib (``pip install "discreet[plot]"``).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            With both curves.
+        """
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=(6, 4)).subplots()
+        t = np.linspace(0.0, self.reach, 400)
+        ax.semilogy(t, np.maximum(self.survival(t), 1e-16), label="P(loss > t)")
+        ax.semilogy(t, [max(self.delta(float(e)), 1e-16) for e in t], label="delta at epsilon = t")
+        ax.set_xlabel("t")
+        ax.set_ylim(1e-12, 1.0)
+        ax.legend()
+        return ax

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import row_edits
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
+from discreet.typing import Booleans
+
+Rows = NDArray[Any]
 
 _SMALL = 1e-3
 _FAR = 1e6
@@ -108,7 +110,7 @@ def neighbor_pairs(
     """
     y = np.asarray(y)
     kind = Neighbors(relation)
-    if kind is Neighbors.ZERO_OUT and any(cell.kind not in "fO" for cell in row_edits.cell_types(X)):
+    if kind is Neighbors.ZERO_OUT and any(cell.kind not in "fO" for cell in cell_types(X)):
         raise ValueError("zero_out needs features that can be missing: pass them as floats")
     records = list(_extreme_records(X, y, bounds))
     if groups is None:
@@ -119,7 +121,7 @@ def neighbor_pairs(
 
 
 def _extreme_records(X: Any, y: NDArray[Any], bounds: Bounds) -> Iterator[_Record]:
-    names = [str(name) for name in X.columns] if row_edits.is_frame(X) else None
+    names = [str(name) for name in X.columns] if is_frame(X) else None
     low, high = bounds.ranges(X.shape[1], names)
     first, last = _extreme_targets(y, bounds)
     yield _Record("high", high, last)
@@ -129,20 +131,20 @@ def _extreme_records(X: Any, y: NDArray[Any], bounds: Bounds) -> Iterator[_Recor
     yield _Record("small", high * _SMALL, first)
     yield _Record("zeros", np.zeros_like(high), last)
     yield _Record("far outside", (np.abs(high) + np.abs(low)) * _FAR, first)
-    largest = np.array([_largest(cell) for cell in row_edits.cell_types(X)])
+    largest = np.array([_largest(cell) for cell in cell_types(X)])
     yield _Record("huge", largest, first)
     yield _Record("minus huge", -largest, last)
     yield _Record("infinite", np.full_like(high, np.inf), first)
     yield _Record("minus infinite", np.full_like(high, -np.inf), last)
     yield _Record("missing", np.full_like(high, np.nan), first)
     yield _Record("one cell missing", np.append(high[:-1], np.nan), first)
-    if any(cell.kind == "O" for cell in row_edits.cell_types(X)):
+    if any(cell.kind == "O" for cell in cell_types(X)):
         yield _Record("text", np.array(["no number"] * len(high), dtype=object), first)
     for name, target in _strange_targets(y, bounds):
         yield _Record(name, high, target)
     middle = len(y) // 2
     if len(y):
-        yield _Record("twin of another", row_edits.dense_row(X, middle), y[middle])
+        yield _Record("twin of another", dense_row(X, middle), y[middle])
 
 
 def _largest(cell: np.dtype[Any]) -> Any:
@@ -171,7 +173,7 @@ def _strange_targets(y: NDArray[Any], bounds: Bounds) -> Iterator[tuple[str, Any
 
 def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, person: Any = None) -> Data:
     """Rows ``start`` to ``stop - 1`` exchanged for ``count`` copies of a record."""
-    X = row_edits.splice(data.X, start, stop, np.repeat(record.features[None, :], count, axis=0))
+    X = splice(data.X, start, stop, np.repeat(record.features[None, :], count, axis=0))
     y = _spliced(data.y, start, stop, [record.target] * count)
     groups = None if data.groups is None else _spliced(data.groups, start, stop, [person] * count)
     return Data(X, y, groups)
@@ -188,7 +190,7 @@ def _spliced(column: NDArray[Any], start: int, stop: int, values: list[Any]) -> 
 
 def _without(data: Data, start: int) -> Data:
     mask = np.arange(len(data.y)) != start
-    return Data(row_edits.keep(data.X, mask), data.y[mask])
+    return Data(keep(data.X, mask), data.y[mask])
 
 
 def _blank(data: Data, template: _Record) -> _Record:
@@ -237,14 +239,14 @@ def _added_and_removed(data: Data, records: list[_Record], bounds: Bounds, sampl
 
 def _stored_twice(data: Data, relation: Neighbors, bounds: Bounds, i: int, place: str) -> Iterator[Pair]:
     """Compressed rows may store a cell in parts: the norm of the parts is not that of the row."""
-    if not row_edits.is_sparse(data.X):
+    if not is_sparse(data.X):
         return
     _, high = bounds.ranges(data.X.shape[1])
     columns = np.tile(np.arange(len(high))[::-1], 3)
     parts = (columns, np.tile(0.5 * high[::-1], 3))
     stop = i if relation is Neighbors.ADD_REMOVE else i + 1
     target = _extreme_targets(data.y, bounds)[0]
-    parted = Data(row_edits.splice_stored(data.X, i, stop, [parts]), _spliced(data.y, i, stop, [target]))
+    parted = Data(splice_stored(data.X, i, stop, [parts]), _spliced(data.y, i, stop, [target]))
     if relation is Neighbors.ZERO_OUT:
         blank = _Record("blank", np.full_like(high, np.nan), target)
         yield Pair(f"{place}: cells stored in parts, blanked", parted, _with(data, i, stop, blank))
@@ -314,4 +316,82 @@ def _of_persons(data: Data, relation: Neighbors, records: list[_Record], sampled
 
 def _leave_out(data: Data, person: Any) -> Data:
     mask = data.groups != person
-    return Data(row_edits.keep(data.X, mask), data.y[mask], data.groups[mask])
+    return Data(keep(data.X, mask), data.y[mask], data.groups[mask])
+
+
+# --- row surgery on the containers that a fit accepts: arrays, compressed sparse rows, data frames ----
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame."""
+    return hasattr(X, "iloc")
+
+
+def cell_types(X: Any) -> list[np.dtype[Any]]:
+    """The type of each column's cells."""
+    return [np.dtype(kind) for kind in X.dtypes] if is_frame(X) else [X.dtype] * X.shape[1]
+
+
+def dense_row(X: Any, i: int) -> Rows:
+    """Row i as floats; NaN where a cell is no number."""
+    one = X.tocsr()[[i]].toarray()[0] if is_sparse(X) else None
+    row = (X.iloc[i].to_numpy() if is_frame(X) else X[i]) if one is None else one
+    numbers = [value if isinstance(value, (int, float, np.number)) else np.nan for value in row]
+    return np.array(numbers, dtype=np.float64)
+
+
+def fitted_to(values: Rows, dtype: np.dtype[Any]) -> Rows:
+    """Values as cells of ``dtype``: what the type cannot hold becomes its nearest extreme."""
+    if dtype.kind == "O":
+        return values.astype(object)
+    if values.dtype.kind == "O":
+        values = np.full(values.shape, np.nan)
+    if dtype.kind in "iu":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return np.array([low if np.isnan(v) else int(min(max(v, low), high)) for v in values.tolist()], dtype=dtype)
+    if dtype.kind == "f":
+        largest = np.finfo(dtype).max
+        values = np.where(np.isfinite(values), np.clip(values, -largest, largest), values)
+    return values > 0 if dtype.kind == "b" else values.astype(dtype)
+
+
+def keep(X: Any, mask: Booleans) -> Any:
+    """The rows that ``mask`` chooses."""
+    if is_frame(X):
+        return X.iloc[np.flatnonzero(mask)].reset_index(drop=True)
+    return X.tocsr()[np.flatnonzero(mask)] if is_sparse(X) else X[mask]
+
+
+def splice(X: Any, start: int, stop: int, rows: Rows) -> Any:
+    """X with rows ``start`` to ``stop - 1`` exchanged for ``rows``; container and types stay."""
+    if is_sparse(X):
+        return splice_stored(X, start, stop, [(np.arange(X.shape[1]), row) for row in rows])
+    if is_frame(X):
+        types = cell_types(X)
+        columns = {name: X[name].to_numpy() for name in X.columns}
+        return type(X)(
+            {
+                name: np.concatenate([column[:start], fitted_to(rows[:, j], types[j]), column[stop:]])
+                for j, (name, column) in enumerate(columns.items())
+            }
+        )
+    cells = fitted_to(rows.ravel(), X.dtype).reshape(rows.shape)
+    return np.concatenate([X[:start], cells, X[stop:]])
+
+
+def splice_stored(X: Any, start: int, stop: int, rows: list[tuple[Rows, Rows]]) -> Any:
+    """The same for compressed rows given as they are stored: (column indices, values), repeated or unsorted too."""
+    csr = X.tocsr()
+    first, last = csr.indptr[start], csr.indptr[stop]
+    indices = [csr.indices[:first], *(columns for columns, _ in rows), csr.indices[last:]]
+    values = [csr.data[:first], *(fitted_to(stored, csr.dtype) for _, stored in rows), csr.data[last:]]
+    counts = np.diff(csr.indptr)
+    lengths = [counts[:start], [len(columns) for columns, _ in rows], counts[stop:]]
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(csr.indptr.dtype)
+    shape = (len(indptr) - 1, csr.shape[1])
+    return type(csr)((np.concatenate(values), np.concatenate(indices).astype(csr.indices.dtype), indptr), shape=shape)

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet.audit.audit_result import SYNTHETIC, Audit
 from discreet.audit.neighbors import neighbor_pairs
 from discreet.audit.replay_pair import fresh_noise
 from discreet.audit.replay_pair import replay as replay_pair
+from discreet.audit.result import SYNTHETIC, Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 
@@ -66,8 +66,8 @@ def replay(
     pairs = list(neighbor_pairs(X, y, groups, relation=str(relation), bounds=bounds, sampled=sampled))
     claim = getattr(fit(*pairs[0].data), "certificate_", None)  # a fit that is refused is no finding: it raises here
     for pair in pairs:
-        found = replay_pair(fit, pair.data, pair.neighbor, str(relation), private=private)
-        findings += [f"{pair.name}: {finding}" for finding in found.findings]
+        report = replay_pair(fit, pair.data, pair.neighbor, str(relation), private=private)
+        findings += [f"{pair.name}: {finding}" for finding in report.findings]
     findings += [str(finding) for finding in fresh_noise(fit, pairs[0].data).findings]
     return Audit(
         level="replay",

@@ -7,21 +7,252 @@ are checked in integers and bits, without statistics: one run finds what would t
 What replay cannot see: whether the noise has the right law (test the samplers), time, and memory.
 """
 
+import io
+import json
+import logging
 import math
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from enum import Enum
 from fnmatch import fnmatch
 from fractions import Fraction
+from functools import lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from discreet.accounting.events import BoundedRange, Event, Gaussian, Laplace, PureDP
-from discreet.audit.deep_diff import differences
-from discreet.audit.recorder import Fit, Transcript, run
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.events import Event
 from discreet.budget import Neighbors
-from discreet.curator import Measurement
+from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_words, observe, use_entropy
+from discreet.typing import Integers, Words
+
+Fit = Callable[..., Any]
+"""Called with (X, y, groups); returns the fitted object."""
+
+
+@lru_cache(maxsize=512)  # a series of replays with one seed asks for the same words again and again
+def _stream(seed: int, release: int, request: int, count: int) -> Words:
+    return chacha20_words(seed.to_bytes(32, "little"), count, nonce=(release, request, 0))
+
+
+class AlignedEntropy:
+    """A seeded stream that starts again at every release.
+
+    How many words one release draws (a Poisson sample over n or over n + 1 units) then does not shift
+    what the next ones get, so that two runs stay comparable.
+    """
+
+    name = SeededEntropy.name
+    is_private = False
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._release = self._request = 0
+
+    def words(self, count: int) -> Words:
+        self._request += 1
+        return _stream(self._seed, self._release, self._request, count)
+
+    def next_release(self) -> None:
+        """A release is done."""
+        self._release, self._request = self._release + 1, 0
+
+
+@dataclass
+class Transcript:
+    """What one run did and showed."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    released: list[Integers] = field(default_factory=list)
+    fitted: Any = None
+    raised: tuple[str, ...] = ()
+    warned: list[str] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)
+    printed: str = ""
+    complained: str = ""
+
+
+class _Recorder:
+    """Writes down every release, and answers with ``forced`` ones where they fit."""
+
+    def __init__(self, transcript: Transcript, entropy: Any, forced: Sequence[Integers]) -> None:
+        self._transcript, self._entropy, self._forced = transcript, entropy, forced
+
+    def __call__(self, measurement: Measurement) -> Integers:
+        index = len(self._transcript.measurements)
+        answer = measurement.noisy
+        if index < len(self._forced) and self._forced[index].shape == answer.shape:
+            answer = self._forced[index]
+        self._transcript.measurements.append(measurement)
+        self._transcript.released.append(answer.copy())
+        if isinstance(self._entropy, AlignedEntropy):
+            self._entropy.next_release()
+        return answer.copy()
+
+
+class _LogList(logging.Handler):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__(logging.NOTSET)
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(f"{record.name} {record.levelname}: {record.getMessage()}")
+
+
+@contextmanager
+def _logs(lines: list[str]) -> Iterator[None]:
+    root, compiler, handler = logging.getLogger(), logging.getLogger("numba"), _LogList(lines)
+    levels = root.level, compiler.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    compiler.setLevel(logging.WARNING)  # it tells its whole life at lower levels
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(levels[0])
+        compiler.setLevel(levels[1])
+
+
+def run(fit: Fit, data: Sequence[Any], *, seed: int | None, forced: Sequence[Integers] = ()) -> Transcript:
+    """Fit once and write it down. ``seed=None`` draws from the operating system.
+
+    Fits that spread over other processes, or over threads that do not inherit the context, are not seen.
+    """
+    transcript = Transcript()
+    entropy: Any = SystemEntropy() if seed is None else AlignedEntropy(seed)
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        use_entropy(entropy),
+        observe(_Recorder(transcript, entropy, forced)),
+        warnings.catch_warnings(record=True) as caught,
+        _logs(transcript.logged),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        warnings.simplefilter("always")
+        try:
+            transcript.fitted = fit(*data)
+        except Exception as error:  # what it says is compared, whatever it is
+            transcript.raised = tuple(_chain(error))
+    transcript.warned = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
+    transcript.printed, transcript.complained = out.getvalue(), err.getvalue()
+    return transcript
+
+
+def _chain(error: BaseException | None) -> Iterator[str]:
+    """An exception and all that are attached to it, also where a traceback would not show them."""
+    while error is not None:
+        yield f"{type(error).__name__}: {error}"
+        error = error.__cause__ or error.__context__
+
+
+_PLAIN = (str, bytes, int, Enum, type, range, Fraction, ModuleType, BuiltinFunctionType, frozenset, set, slice)
+
+
+def differences(first: Any, second: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """(path, what) for each place in which the two objects differ; a certificate's date is left out.
+
+    What cannot be compared counts as different: an object without attributes and without an equality of
+    its own could hide anything.
+    """
+    yield from _walk(first, second, path, {})
+
+
+def _walk(a: Any, b: Any, path: str, seen: dict[tuple[int, int], tuple[Any, Any]]) -> Iterator[tuple[str, str]]:
+    if a is b or (id(a), id(b)) in seen:
+        return
+    seen[id(a), id(b)] = (a, b)  # holding both keeps their ids from being used again
+    if type(a) is not type(b):
+        yield path, f"{type(a).__name__} against {type(b).__name__}"
+    elif isinstance(a, Certificate):
+        yield from _walk(_undated(a), _undated(b), path, seen)
+    elif isinstance(a, (np.ndarray, np.generic)):
+        yield from _arrays(np.asarray(a), np.asarray(b), path, seen)
+    elif isinstance(a, (float, complex)):
+        if repr(a) != repr(b):  # as bits: -0.0 is not 0.0, NaN is NaN
+            yield path, f"{a!r} against {b!r}"
+    elif isinstance(a, _PLAIN):
+        if a != b:
+            yield path, f"{a!r} against {b!r}"
+    elif isinstance(a, Mapping):
+        yield from _mappings(a, b, path, seen)
+    elif isinstance(a, (list, tuple)):
+        yield from _sequences(a, b, path, seen)
+    else:
+        yield from _objects(a, b, path, seen)
+
+
+def _undated(certificate: Certificate) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(certificate.to_json())
+    del stored["created"]
+    return stored
+
+
+def _arrays(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        yield path, f"array of {a.dtype} {a.shape} against {b.dtype} {b.shape}"
+    elif a.dtype.hasobject:
+        yield from _sequences(a.ravel().tolist(), b.ravel().tolist(), path, seen)
+    elif a.tobytes() != b.tobytes():
+        yield path, f"the values of the array {a.shape}"
+
+
+def _mappings(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+    if list(a) != list(b):
+        yield path, f"keys {list(a)} against {list(b)}"
+        return
+    for key in a:
+        yield from _walk(a[key], b[key], f"{path}.{key}".lstrip("."), seen)
+
+
+def _sequences(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+    if len(a) != len(b):
+        yield path, f"{len(a)} items against {len(b)}"
+        return
+    for index, (first, second) in enumerate(zip(a, b, strict=True)):
+        yield from _walk(first, second, f"{path}[{index}]", seen)
+
+
+def _objects(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+    inside, other = _contents(a), _contents(b)
+    if hasattr(a, "equals"):  # data frames and their kin keep their contents out of sight
+        if not a.equals(b):
+            yield path, f"two different {type(a).__name__}"
+    elif inside is not None and other is not None:
+        yield from _mappings(inside, other, path, seen)
+    elif not bool(np.all(a == b)):
+        yield path, f"two {type(a).__name__} that differ, or cannot be compared"
+
+
+def _contents(thing: Any) -> dict[str, Any] | None:
+    """What an object consists of; None where it does not tell."""
+    if isinstance(thing, FunctionType):
+        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
+        return {"code": thing.__code__.co_code, "defaults": thing.__defaults__, "closure": cells}
+    if isinstance(thing, MethodType):
+        return {"function": thing.__func__, "self": thing.__self__}
+    names = [_mangled(name, kind) for kind in type(thing).__mro__ for name in _slots(kind)]
+    slots = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
+    if hasattr(thing, "__dict__") or slots:
+        return {**slots, **getattr(thing, "__dict__", {})}
+    return None
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = kind.__dict__.get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def _mangled(name: str, kind: type) -> str:
+    private = name.startswith("__") and not name.endswith("__")
+    return f"_{kind.__name__.lstrip('_')}{name}" if private else name
+
 
 CHOICES = ("linf", "range")
 """Norms of measurements that are choices: their answer is an index, not a sum with noise."""
@@ -323,7 +554,7 @@ def _queries(first: list[Measurement], second: list[Measurement]) -> Iterator[Fi
 def _moved(a: Measurement, b: Measurement) -> list[int]:
     """The difference of the exact sums, in Python's integers."""
     pairs = zip(a.exact.ravel().tolist(), b.exact.ravel().tolist(), strict=True)
-    return [int(one) - int(other) for one, other in pairs]
+    return [int(first) - int(second) for first, second in pairs]
 
 
 def _norm_squared(moved: list[int], norm: str) -> int:
@@ -394,7 +625,4 @@ def _realized(measurement: Measurement) -> Fraction:
 
 def _multipliers(event: Event) -> list[Any]:
     """The noise multipliers that an event pays for; None where it says nothing of noise."""
-    inner = event.inner
-    if isinstance(inner, (BoundedRange, PureDP)):
-        return [1 / Fraction(inner.epsilon)] * inner.count
-    return [inner.noise_multiplier] * inner.count if isinstance(inner, (Gaussian, Laplace)) else [None]
+    return [event.multiplier] * event.count

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.audit.guessing import model, transcript
+from discreet.audit.result import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.models.classification import DPLogisticRegression
-from discreet.solvers.base import Solver
-from discreet.solvers.registry import SOLVERS, audit_case
+from discreet.solvers.base import SOLVERS, Solver, audit_case
 
 ROWS = 2
 BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
@@ -78,3 +79,36 @@ def neighbors_of(relation: Neighbors) -> tuple[tuple[Any, Any], tuple[Any, Any]]
         blank[0] = np.nan
         return (X, y), (blank, y)
     return (X, y), (np.ones((ROWS + 1, 1)), np.ones(ROWS + 1, dtype=int))
+
+
+def audited(
+    subject: SolverCase,
+    relation: Neighbors | str,
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    confidence: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """One solver under one relation, at the level that suits it."""
+    relation = Neighbors(relation)
+    data, neighbor = neighbors_of(relation)
+    fit, count = subject.fit(epsilon, delta, relation), max(50, round(runs * subject.effort))
+    if subject.level == "transcript":
+        return transcript(
+            fit, data, neighbor, runs=count, confidence=confidence, subject=subject.name, progress=progress
+        )
+    return model(
+        fit,
+        data,
+        neighbor,
+        epsilon=epsilon,
+        delta=delta,
+        neighbors=str(relation),
+        runs=count,
+        confidence=confidence,
+        events=fit(*data).certificate_.events,
+        subject=subject.name,
+        progress=progress,
+    )

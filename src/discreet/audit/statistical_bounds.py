@@ -15,14 +15,13 @@ The event must be fixed before the runs that are counted.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from scipy.special import betaincinv, ndtri
 
 from discreet.accounting import gaussian, pld
 from discreet.accounting.events import ZCDP, BoundedRange, Event, Gaussian, Laplace, PoissonSampled, PureDP
-from discreet.accounting.pricing import epsilon_of, zcdp_of
+from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.root_finding import find_root
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
@@ -67,9 +66,13 @@ def accuracy_epsilon(accuracy: float, events: Sequence[Event], delta: float, nei
     if wanted > _largest_distance(events):
         return math.inf
     near = find_root(
-        lambda factor: distance(_scaled(events, factor)) >= wanted, 2.0**-10, 2.0**10, steps=20, ratio=True
+        lambda factor: distance([event.with_noise(factor) for event in events]) >= wanted,
+        2.0**-10,
+        2.0**10,
+        steps=20,
+        ratio=True,
     )
-    return epsilon_of(_scaled(events, near[1]), delta, neighbors).epsilon
+    return epsilon_of([event.with_noise(near[1]) for event in events], delta, neighbors).epsilon
 
 
 def _largest_distance(events: Sequence[Event]) -> float:
@@ -86,10 +89,10 @@ def _distance_of(events: Sequence[Event], neighbors: Neighbors) -> Callable[[Seq
     """A bound on the total variation distance of releases of these kinds; None where there is none."""
     inner = [event.inner for event in events]
     if any(isinstance(event, PoissonSampled) for event in events):
-        known = all(isinstance(event, Gaussian) for event in inner)
-        return partial(_sampled_distance, neighbors) if known else None
+        is_gaussian = all(isinstance(event, Gaussian) for event in inner)
+        return partial(_sampled_distance, neighbors) if is_gaussian else None
     if all(isinstance(event, (Gaussian, Laplace, BoundedRange, PureDP, ZCDP)) for event in inner):
-        return lambda scaled: math.sqrt(0.5 * math.fsum(zcdp_of(event) for event in scaled))
+        return lambda scaled: math.sqrt(0.5 * math.fsum(event.zcdp for event in scaled))
     return None
 
 
@@ -98,22 +101,6 @@ def _sampled_distance(neighbors: Neighbors, events: Sequence[Event]) -> float:
         return pld.delta_of(events, 0.0, neighbors)
     except Unsupported:  # too little noise for its grid
         return 1.0
-
-
-def _scaled(events: Sequence[Event], factor: float) -> list[Event]:
-    """The same releases with this much more noise."""
-    answer: list[Event] = []
-    for event in events:
-        if isinstance(event, (Gaussian, Laplace)):
-            answer.append(replace(event, noise_multiplier=event.noise_multiplier * factor))
-        elif isinstance(event, (PureDP, BoundedRange)):
-            answer.append(replace(event, epsilon=event.epsilon / factor))
-        elif isinstance(event, ZCDP):
-            answer.append(replace(event, rho=event.rho / factor**2))
-        elif isinstance(event, PoissonSampled) and isinstance(event.event, Gaussian):
-            noisier = replace(event.event, noise_multiplier=event.event.noise_multiplier * factor)
-            answer.append(replace(event, event=noisier))
-    return answer
 
 
 def rate_epsilon(hits: int, trials: int, others: int, other_trials: int, delta: float, confidence: float) -> float:

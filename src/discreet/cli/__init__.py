@@ -27,7 +27,7 @@ def main() -> None:
         _leave(signal.SIGINT, None)
 
 
-def _leave(number: int, _: Any) -> None:
+def _leave(number: int, _: object) -> None:
     """End at once, in one line: while modules are imported, an exception may surface anywhere, and nothing is open."""
     os.write(2, b"discreet: interrupted\n" if number == signal.SIGINT else b"discreet: ended\n")
     os._exit(128 + number)

@@ -1,5 +1,6 @@
 """The commands, put together. Nothing heavy is imported until a command runs."""
 
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated
@@ -8,23 +9,19 @@ import typer
 
 from discreet.cli.audit import audit
 from discreet.cli.budget import budget
-from discreet.cli.certificate import certificate
+from discreet.cli.certificate import certificate, verify
 from discreet.cli.demo import demo
 from discreet.cli.effects import effects
 from discreet.cli.errors import OneLineErrors
-from discreet.cli.export import export
 from discreet.cli.fit import fit
 from discreet.cli.forecast import forecast
-from discreet.cli.inspect import inspect
+from discreet.cli.inspect import export, inspect, report
 from discreet.cli.predict import predict
 from discreet.cli.price import price
-from discreet.cli.report import report
 from discreet.cli.schema import schema
 from discreet.cli.score import score
-from discreet.cli.selftest import selftest
+from discreet.cli.selftest import selftest, version
 from discreet.cli.tune import tune
-from discreet.cli.verify import verify
-from discreet.cli.version import version
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -46,10 +43,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def discreet(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version, and exit.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Private linear models, and what they give away.
+    """Train linear models with differential privacy, and state how much they can reveal.
 
     From a table to a private model:
 
@@ -59,39 +56,33 @@ def discreet(
 
     - `discreet predict model new.csv`
 
-    `discreet demo` shows it on synthetic data.
+    `discreet demo` runs all of it on synthetic data.
 
     Exit codes:
 
     - 0: done
 
-    - 1: the answer is no (a certificate does not hold, a self-test fails, a claim is refuted)
+    - 1: the answer is no (a certificate is not verified, a self-test fails, a claim is refuted)
 
-    - 2: the request cannot be served (options, files)
+    - 2: the command cannot be carried out (options, files)
 
-    - 3: an error of discreet's own
+    - 3: an internal error
 
-    - 130: interrupted; 143: asked to end
+    - 130: interrupted; 143: terminated
     """
 
 
-app.command()(demo)
-app.add_typer(schema, name="schema")
-app.command()(fit)
-app.command()(predict)
-app.command()(score)
-app.command()(report)
-app.command()(inspect)
-app.command()(effects)
-app.command()(verify)
-app.command()(export)
-app.add_typer(certificate, name="certificate")
-app.command()(price)
-app.command()(forecast)
-app.command()(tune)
-app.command()(selftest)
-app.command()(version)
-app.add_typer(audit, name="audit")
-app.add_typer(budget, name="budget")
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Models": (demo, fit, predict, score, inspect, effects, report, export, tune),
+    "Before a fit": (price, forecast),
+    "Guarantees and budgets": (verify,),
+    "Setup": (selftest, version),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(schema, name="schema", rich_help_panel="Models")
+for group, name in ((certificate, "certificate"), (budget, "budget"), (audit, "audit")):
+    app.add_typer(group, name=name, rich_help_panel="Guarantees and budgets")
 if all(map(find_spec, ("starlette", "uvicorn", "jinja2"))):  # the extra discreet[serve]
-    app.add_typer(import_module("discreet.serve.commands").serve, name="serve")
+    app.add_typer(import_module("discreet.serve.commands").serve, name="serve", rich_help_panel="Setup")

@@ -1,13 +1,21 @@
-"""``discreet certificate``: a certificate for others to read."""
+"""``discreet certificate`` and ``discreet verify``: a certificate for others to read, and whether it holds."""
 
+import math
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.errors import Refused
-from discreet.cli.outputs import write_new
+from discreet.cli.errors import NO, UNCHECKED, Refused, checkable
+from discreet.cli.options import AsJson, echo_json, write_new
+from discreet.errors import DiscreetError
+from discreet.json_schemas import Json
+
+if TYPE_CHECKING:
+    from discreet.accounting.certificate import Certificate
+    from discreet.ledger.ledger import Ledger
+
 
 certificate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -48,18 +56,18 @@ def registry(
 
     Example: `discreet certificate registry model --name "Risk of return" --curator "City Hospital" --out entry.yaml`
     """
-    from discreet.cli.inputs import read
+    from discreet.cli.options import read_contents
     from discreet.report.registry_entry import OPEN, Product, registry_entry, to_yaml
 
     if published is not None and not _is_date(published):
         raise Refused("--published must be a date: YYYY-MM-DD")
-    found = read(model).certificate
-    if not found.is_private:
-        raise Refused(f"there is no guarantee to register: {found.stamp}")
+    issued = read_contents(model).certificate
+    if not issued.is_private:
+        raise Refused(f"there is no guarantee to register: {issued.stamp}")
     product = Product(name, tuple(curator or ()), description, intended_use, region, sector and str(sector), published,
                       tuple(author or ()))  # fmt: skip
     try:
-        text = to_yaml(registry_entry(found, product)) + "\n"
+        text = to_yaml(registry_entry(issued, product)) + "\n"
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):  # a file that somebody made up
         raise Refused("the certificate cannot be read: a part of it has the wrong form") from None
     if str(out) == "-":
@@ -76,3 +84,120 @@ def _is_date(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
+
+
+ALL = "all but what the fit itself released"
+PARTLY = "releases, budget, unit and relation"
+PAGE_TEXT = "the text of the page around its certificate: verify the model's folder"
+ONLY_PARTLY = f"its entry does not know the certificate: only {PARTLY} were compared"
+
+
+def verify(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder of discreet fit, a file of model.save, a certificate (JSON), or a report (HTML)."
+        ),
+    ],
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger",
+            "-l",
+            metavar="ADDRESS",
+            help="Look the charge up there. Default: the configured ledger, if any.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Price a certificate's events again, and compare with what it claims.
+
+    Nothing but the file is needed: the certificate lists everything that was released, two accountants
+    price it, and the claim must not be below. Of a folder, the sums of all files are compared, and the
+    certificate and the schema with the model's own. Where a ledger is configured, or named with --ledger, the
+    charge is looked up there, and all that was known when it was charged is compared: the claim, the model, the
+    settings, the declared facts. What was not checked is listed: of a report, its text is not.
+    Exit code 0: the claim holds. Exit code 1: it does not, a file was changed, or the certificate says
+    NOT PRIVATE. Then do not rely on it. Exit code 2: it could not be checked, since something that the check
+    needs is missing or out of reach: a library, the file, the ledger.
+
+    What cannot be checked this way: that the listed events are what really happened, and that the facts
+    listed as public were not measured from the data.
+    """
+    with checkable(as_json):
+        found = _verified(file, ledger)
+    if as_json:
+        echo_json(found)
+    elif found["holds"]:
+        accountants = ", ".join(f"{name} {value}" for name, value in found["accountants"].items())
+        claimed, price = (f"{found[name]:.6g}" for name in ("claimed", "price"))
+        agreement = "as claimed" if claimed == price else f"at most the {claimed} that is claimed"
+        typer.echo(f"Verified: the listed releases cost epsilon = {price}, {agreement}")
+        typer.echo(
+            f"          at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})"
+        )
+        for reason in found["weaknesses"]:
+            typer.echo(f"          weak: {reason}")
+        if found["charged"]:
+            typer.echo(f"          charged in the ledger to {found['charged']!r}, as the certificate says")
+        if found["compared"] == PARTLY:
+            typer.echo(f"          {ONLY_PARTLY}")
+        for what in found["unchecked"]:
+            typer.echo(f"          not checked: {what}")
+    else:
+        typer.echo(f"does not hold: {found['reason']}", err=True)
+    if not found["holds"]:
+        raise typer.Exit(NO)
+
+
+def _verified(file: Path, ledger: str | None) -> Json:
+    from discreet.cli.options import read_contents
+
+    whole, unchecked = None, [PAGE_TEXT] if file.suffix == ".html" else []
+    try:
+        certificate = read_contents(file).certificate
+        verification = certificate.verify()
+        named_ledger, reason = _ledger_of(certificate, ledger)
+        if named_ledger is not None:
+            whole = named_ledger.verify(certificate).whole
+    except UNCHECKED:
+        raise
+    except DiscreetError as error:
+        return {"holds": False, "reason": str(error)}
+    if not verification.is_private:
+        return {"holds": False, "reason": f"there is no guarantee: {certificate.stamp}"}
+    return {
+        "holds": True,
+        "claimed": verification.claimed,
+        "price": verification.epsilon,
+        "delta": verification.delta,
+        "neighbors": str(certificate.neighbors),
+        "unit": certificate.unit,
+        "weaknesses": list(certificate.weaknesses),
+        "accountants": {name: _plain(value) for name, value in verification.accountants.items()},
+        "charged": None if named_ledger is None or certificate.ledger is None else certificate.ledger["dataset"],
+        "compared": None if whole is None else ALL if whole else PARTLY,
+        "unchecked": unchecked + ([] if reason is None else [reason]),
+    }
+
+
+def _ledger_of(certificate: "Certificate", named: str | None) -> "tuple[Ledger | None, str | None]":
+    """Return the ledger to look a charge up in: the named one, or the configured one; or why in none."""
+    from discreet.ledger.ledger import Ledger, default_address
+
+    if named is not None:
+        return Ledger(named), None
+    if certificate.ledger is None:
+        return None, None
+    address = default_address()
+    if address is None:
+        return None, "the charge, as no ledger is configured: name the ledger with --ledger"
+    ledger = Ledger(address)
+    if ledger.name != certificate.ledger["ledger"]:
+        return None, "the charge, which is in another ledger than the configured one: name it with --ledger"
+    return ledger, None
+
+
+def _plain(value: float) -> float | str:
+    """JSON has no infinity."""
+    return float(f"{value:.8g}") if math.isfinite(value) else str(value)

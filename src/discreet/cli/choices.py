@@ -1,28 +1,26 @@
-"""A model by its short name, and what its fit would release and cost."""
+"""Models and solvers by name, and what a fit would release, cost and take of memory and disk."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.memory_check import memory_facts, memory_text
-from discreet.plugins import load_plugins
-from discreet.registry import declared_in
+from discreet.json_schemas import Json
+from discreet.registry import BUILT_IN_MODELS, BUILT_IN_SOLVERS, load_plugins
 
 if TYPE_CHECKING:
     from discreet.curator import Needs
-    from discreet.models.fitting import Quote
+    from discreet.models.fit import Quote
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
 
 
 def registered_models(wanted: str = "") -> tuple[str, ...]:
-    """Return the names that ``--model`` takes; plug-ins are loaded unless what is wanted is built in."""
-    built_in = declared_in("discreet.models", "register_model")
-    if wanted in built_in:
-        return tuple(built_in)
+    """Return the names that ``--model`` takes; plug-ins are loaded unless the wanted one is built in."""
+    if wanted in BUILT_IN_MODELS:
+        return tuple(BUILT_IN_MODELS)
     load_plugins()
     from discreet.models.registry import MODELS
 
@@ -30,12 +28,11 @@ def registered_models(wanted: str = "") -> tuple[str, ...]:
 
 
 def registered_solvers(wanted: str = "") -> tuple[str, ...]:
-    """Return the names that ``--solver`` takes; plug-ins are loaded unless what is wanted is built in."""
-    built_in = declared_in("discreet.solvers", "register")
-    if wanted in built_in:
-        return tuple(built_in)
+    """Return the names that ``--solver`` takes; plug-ins are loaded unless the wanted one is built in."""
+    if wanted in BUILT_IN_SOLVERS:
+        return tuple(BUILT_IN_SOLVERS)
     load_plugins()
-    from discreet.solvers.registry import SOLVERS
+    from discreet.solvers.base import SOLVERS
 
     return SOLVERS.names()
 
@@ -50,30 +47,32 @@ def _checked(known: Callable[..., tuple[str, ...]]) -> Callable[[str], str]:
     return check
 
 
-def _option(short: str, about: str, known: Callable[..., tuple[str, ...]], kind: tuple[str, str]) -> Any:
-    """An option that takes a registered name: checked, completed, and listed with what is built in."""
-    listed = ", ".join(("auto", *declared_in(*kind)))
+def _option(*flags: str, about: str, built_in: Mapping[str, str], names: Callable[..., tuple[str, ...]]) -> Any:
+    """Return an option that takes a registered name: checked, completed, and listed with what is built in."""
     return typer.Option(
-        *filter(None, (f"--{short}", "-m" if short == "model" else "")),
-        help=f"{about}: {listed}, or a plug-in's (DISCREET_PLUGINS).",
+        *flags,
+        help=f"{about}: {', '.join(('auto', *built_in))}, or a plug-in's (DISCREET_PLUGINS).",
         metavar="NAME",
-        callback=_checked(known),
-        autocompletion=lambda: ["auto", *known()],
+        rich_help_panel="Model",
+        callback=_checked(names),
+        autocompletion=lambda: ["auto", *names()],
     )
 
 
-ModelName = Annotated[str, _option("model", "What is fitted", registered_models, ("discreet.models", "register_model"))]
-SolverName = Annotated[str, _option("solver", "The algorithm", registered_solvers, ("discreet.solvers", "register"))]
+ModelName = Annotated[
+    str, _option("--model", "-m", about="Estimator", built_in=BUILT_IN_MODELS, names=registered_models)
+]
+SolverName = Annotated[str, _option("--solver", about="Algorithm", built_in=BUILT_IN_SOLVERS, names=registered_solvers)]
 
 
-def model_named(declared: "Schema", name: str, settings: dict[str, Any], account: dict[str, Any]) -> "TableModel":
+def model_named(declared: "Schema", name: str, settings: Json, account: Json) -> "TableModel":
     """A model for a table, not fitted: by its short name, or the one that suits the target."""
     from discreet.models.table_model import TableModel
 
     return TableModel(declared, estimator_named(declared, name, settings).set_params(**account))
 
 
-def estimator_named(declared: "Schema", name: str, settings: dict[str, Any]) -> Any:
+def estimator_named(declared: "Schema", name: str, settings: Json) -> Any:
     """An estimator, not fitted: by its short name, or the one that suits the target."""
     from discreet.models.registry import MODELS, default_model
 
@@ -82,9 +81,13 @@ def estimator_named(declared: "Schema", name: str, settings: dict[str, Any]) -> 
     classifies = hasattr(estimator, "classes")
     assert declared.target is not None
     if classifies != (declared.target.classes is not None):
-        raise Refused(f"--model {name} predicts {'classes' if classifies else 'numbers'}: the schema's target is other")
-    options = {"alpha": "penalty", "loss": "choice of losses", "inference": "standard errors",
-               "cov_type": "standard errors"}  # fmt: skip
+        kind = "classes" if classifies else "numbers"
+        raise Refused(f"--model {name} predicts {kind}, which does not match the schema's target")
+    if settings.get("class_weight"):
+        settings = {**settings, "class_weight": class_weights(settings["class_weight"], declared.target.classes or ())}
+    options = {"alpha": "penalty", "class_weight": "weights of classes", "loss": "choice of losses",
+               "inference": "standard errors",
+               "cov_type": "standard errors", "even_if_empty": "standard errors"}  # fmt: skip
     given = {key: value for key, value in settings.items() if key not in options or value is not None}
     for option, what in options.items():
         if option in given and option not in estimator.get_params():
@@ -92,9 +95,21 @@ def estimator_named(declared: "Schema", name: str, settings: dict[str, Any]) -> 
     return estimator.set_params(**given)
 
 
-def quoted(quote: "Quote") -> dict[str, Any]:
+def class_weights(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, float]:
+    """Return the factors that ``--class-weight yes=5`` declares, by class."""
+    from discreet.schema.cell_meaning import is_number_text
+
+    labels, found = {str(label): label for label in classes}, {}
+    for text in given:
+        name, _, factor = text.rpartition("=")
+        if name not in labels or not is_number_text(factor) or not float(factor) > 0:
+            raise Refused("--class-weight names a declared class and a positive factor, such as yes=5")
+        found[labels[name]] = float(factor)
+    return found
+
+
+def quoted(quote: "Quote") -> Json:
     """A plan and its price as plain values."""
-    from discreet.accounting.events import to_dict
 
     priced = quote.priced
     return {
@@ -113,7 +128,7 @@ def quoted(quote: "Quote") -> dict[str, Any]:
             }
             for release in priced.plan.releases
         ],
-        "events": [to_dict(event) for event in priced.events],
+        "events": [event.to_dict() for event in priced.events],
         "notes": list(quote.reason),
     }
 
@@ -128,15 +143,15 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
 
     from discreet.cli.console import Console
 
-    looks: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
-    grid = Table(title="What the fit would release, and cost", **looks)
+    looks: Json = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
+    grid = Table(title="What the fit would release, and its cost", **looks)
     grid.add_row("guarantee", f"epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g}, {found['neighbors']}")
     accountants = ", ".join(f"{name} {value:.6g}" for name, value in found["accountants"].items())
     grid.add_row("price", f"{found['price']:.6g} ({accountants})")
     grid.add_row("solver", str(found["solver"].get("name", "")))
     for release in found["releases"]:
         times = f"{release['count']} x" if release["count"] > 1 else "once"
-        noise = f"noise {release['noise_multiplier']:.4g} x what one record can change"
+        noise = f"noise {release['noise_multiplier']:.4g} x sensitivity"
         grid.add_row("releases", f"{release['query']}, {times}, {noise}")
     console = Console(markup=False, highlight=False)
     console.print(grid)
@@ -144,6 +159,43 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
         console.print(note, style="dim")
     if needs is not None:
         console.print(memory_text(needs), style="dim")
-    console.print("\nNothing was charged. Rows (or persons) were counted at most, and not looked at.")
+    console.print("\nNothing was charged. At most the number of rows (or persons) was counted; no cell was read.")
     if explain:
         typer.echo(f"\n{found['explanation']}")
+
+
+def memory_facts(needs: "Needs") -> Json:
+    """Return bytes that the fit will take, by an estimate from public facts, and bytes that this machine has left."""
+    disk = {"needed": needs.disk, "available": needs.free, "folder": str(needs.folder)}
+    return {"needed": needs.memory, "available": needs.available, "disk": disk}
+
+
+def memory_text(needs: "Needs") -> str:
+    """Return the same in words."""
+    has = "" if needs.available is None else f"; this machine has {_size(needs.available)} left"
+    if needs.memory is None or needs.disk is None:
+        return f"memory: not estimated, since the number of rows is private{has}"
+    memory = f"memory: about {_size(needs.memory)}{has}"
+    if not needs.disk:
+        return memory
+    free = "" if needs.free is None else f", which has {_size(needs.free)} left"
+    return f"{memory}\ndisk: about {_size(needs.disk)} of scratch files in {needs.folder}{free}"
+
+
+def check_memory(needs: "Needs") -> None:
+    """Refuse a fit that would run out of room after it was charged."""
+    if needs.fits or needs.memory is None:
+        return
+    if needs.disk:
+        raise Refused(
+            f"the encoded rows would take about {_size(needs.disk)} of scratch files in {needs.folder}, which has less "
+            "space: choose another folder with --scratch, or allow more memory with --memory. Nothing was charged"
+        )
+    raise Refused(
+        f"the fit would take about {_size(needs.memory)} of memory, more than this machine has: leave out --memory to "
+        "keep encoded rows on disk. Nothing was charged"
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,4 +1,4 @@
-"""rich's console, which keeps the signs that command a terminal to itself: see ``cli/terminal_text.py``."""
+"""rich's console with escaped texts (see ``cli/terminal.py``), apart because rich is slow to import."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from discreet.cli.terminal_text import escaped
+from discreet.cli.terminal import escaped
 
 
 class Console(RichConsole):

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.outputs import taken
+from discreet.cli.options import taken
 
 if TYPE_CHECKING:
     from discreet.cli.console import Console
 
 ABOUT = """\
-{rows:,} synthetic hospital stays: {private:,} play the part of people's records, {public:,} are held out as public.
+{rows:,} synthetic hospital stays: {private:,} play the part of private records, {public:,} are held out as public.
 No row describes a real person. The commands below are the ones that you would type.\
 """
 COMPARED = """
-On the held-out rows, which are declared public: without privacy (scikit-learn) {free:.1%}, always the commoner answer
-{majority:.1%}.\
+Accuracy on the held-out rows, which are declared public: without privacy (scikit-learn) {free:.1%}, always predicting
+the majority class {majority:.1%}.\
 """
 NO_EFFECTS = """
 Too few rows for effects with standard errors (fit --inference sandwich): raise --rows or --epsilon.\
@@ -42,7 +42,7 @@ def demo(
     The data are synthetic hospital stays with a codebook, and whether the patient came back. No real person is in it.
     The demo writes the table and its schema, opens a ledger, and runs the commands that you would: `schema check`,
     `budget`, `fit`, `verify` and `score`. The fit shows effects with standard errors, where rows and epsilon suffice.
-    The demo ends by telling where the report is.
+    The last line names the report.
 
     Example: `discreet demo --epsilon 0.5 --out demo`
     """

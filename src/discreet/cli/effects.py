@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.outputs import PICTURES, free, new_file
+from discreet.cli.options import PICTURES, free, new_file
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
-    from discreet.models.inference.summary import Summary
+    from discreet.inference.summary import Summary
 
 
 class Format(StrEnum):
@@ -75,9 +76,9 @@ def effects(
 
 
 def _summary(path: Path, level: float) -> "Summary":
-    from discreet.cli.inputs import read
+    from discreet.cli.options import read_contents
 
-    contents = read(path)
+    contents = read_contents(path)
     model: Any = contents.table or contents.model
     if model is None:
         raise Refused(f"{path}: effects are of a model: name its folder, or a file of model.save")
@@ -96,8 +97,7 @@ def _texts(
     show: Below | None,
 ) -> list[str]:
     """The tables, one after the other."""
-    from discreet.models.inference.etable import etable
-    from discreet.models.inference.grid import html_table, latex_table, markdown_table, plain_lines
+    from discreet.inference.text import etable, html_table, latex_table, markdown_table, plain_lines
 
     first = summaries[0]
     table: Any = first
@@ -119,7 +119,7 @@ def _texts(
 
 
 def _contrast_rows(summary: "Summary", contrasts: Sequence[str]) -> list[list[str]]:
-    from discreet.models.inference.text import number_text
+    from discreet.inference.text import number_text
 
     rows = [["contrast", "coef", "se", "p", "low", "high"]]
     for text in contrasts:
@@ -129,7 +129,7 @@ def _contrast_rows(summary: "Summary", contrasts: Sequence[str]) -> list[list[st
 
 
 def _test_rows(summary: "Summary", tests: Sequence[str]) -> list[list[str]]:
-    from discreet.models.inference.text import number_text
+    from discreet.inference.text import number_text
 
     rows = [["test", "statistic", "df", "p", "not tested (hidden)"]]
     for text in tests:
@@ -139,7 +139,7 @@ def _test_rows(summary: "Summary", tests: Sequence[str]) -> list[list[str]]:
     return rows
 
 
-def _listed(summary: "Summary", tests: Sequence[str], contrasts: Sequence[str]) -> dict[str, Any]:
+def _listed(summary: "Summary", tests: Sequence[str], contrasts: Sequence[str]) -> Json:
     """All numbers, for programs: null for effects that noise hides."""
 
     def finite(values: Any) -> list[float | None]:

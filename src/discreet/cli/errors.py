@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from discreet.cli.terminal_text import escaped, escaped_streams
+from discreet.cli.terminal import escaped, escaped_streams
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerUnavailable
 
 NO, UNSERVED, INTERNAL = 1, 2, 3
@@ -44,27 +44,26 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for, and keep what commands a terminal out of all that it prints."""
         with escaped_streams():
-            return self._invoked(ctx)
-
-    def _invoked(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except DiscreetError as error:
-            _fail(str(error), UNSERVED, error)
-        except KeyboardInterrupt as error:
-            typer.echo(f"discreet: {_noted('interrupted', error)}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if isinstance(error, BrokenPipeError):  # the reader of the output has enough: typer's to handle
-                raise
-            _fail(_of_the_system(error), UNSERVED, error)
-        except MemoryError as error:
-            _fail("this machine has not enough memory for that; what was charged stays charged", UNSERVED, error)
-        except Exception as error:
-            if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
-                raise _quoted(error) from None
-            hint = f"set {TRACEBACK}=1 to see where (it may show data)"
-            _fail(f"unexpected {type(error).__name__}{place_of(error)}; {hint}", INTERNAL, error)
+            try:
+                return super().invoke(ctx)
+            except DiscreetError as error:
+                _fail(str(error), UNSERVED, error)
+            except KeyboardInterrupt as error:
+                typer.echo(f"discreet: {_noted('interrupted', error)}", err=True)
+                raise typer.Exit(INTERRUPTED) from None
+            except OSError as error:
+                if isinstance(error, BrokenPipeError):  # the reader of the output has enough: typer's to handle
+                    raise
+                _fail(_of_the_system(error), UNSERVED, error)
+            except MemoryError as error:
+                _fail(
+                    "this machine does not have enough memory for that; what was charged stays charged", UNSERVED, error
+                )
+            except Exception as error:
+                if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
+                    raise _quoted(error) from None
+                hint = f"set {TRACEBACK}=1 to see where (it may show data)"
+                _fail(f"unexpected {type(error).__name__}{place_of(error)}; {hint}", INTERNAL, error)
 
 
 def _quoted(error: Exception) -> Exception:
@@ -77,7 +76,7 @@ def _quoted(error: Exception) -> Exception:
 def end_on_sigterm() -> None:
     """Let a command that is asked to end clean up behind itself, as one that is interrupted does."""
 
-    def end(*_: Any) -> NoReturn:
+    def end(*_: object) -> NoReturn:
         raise SystemExit(TERMINATED)
 
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:

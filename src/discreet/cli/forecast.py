@@ -9,11 +9,21 @@ import typer
 from discreet.budget import Neighbors
 from discreet.cli.choices import SolverName
 from discreet.cli.errors import Refused
-from discreet.cli.options import AllowLargeDelta, AsJson, Delta, Relation, check_claim, echo_json
-from discreet.cli.outputs import PICTURES, free, new_file
+from discreet.cli.options import (
+    PICTURES,
+    AllowLargeDelta,
+    AsJson,
+    Delta,
+    Relation,
+    check_claim,
+    echo_json,
+    free,
+    new_file,
+)
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
-    from discreet.models.forecast.forecast_result import Forecast
+    from discreet.models.forecast.forecast import Forecast
 
 
 class Task(StrEnum):
@@ -59,6 +69,10 @@ def forecast(
     mean: Annotated[
         float | None, typer.Option(help="With --effects: the share of the second class (0.5), or the mean count (1).")
     ] = None,
+    cells: Annotated[
+        list[float] | None,
+        typer.Option("--cell", help="With --effects: the share of rows in which a yes/no column is true; repeatable."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast what privacy will cost in accuracy, or in standard errors. No data is read, and no budget is spent.
@@ -76,7 +90,8 @@ def forecast(
 
     Very large tables are simulated with fewer rows and accordingly less noise.
 
-    With --effects nothing is simulated: standard errors of `discreet fit --inference sandwich` follow from the plan.
+    With --effects: how likely `discreet fit --inference sandwich` is to show each effect, with which standard
+    error, for the shares of yes/no columns and of outcomes that --cell and --mean declare.
 
     Examples:
 
@@ -87,15 +102,17 @@ def forecast(
     - `discreet forecast -n 2000 -p 12 -e 0.5 --task regression --neighbors zero_out --plot forecast.png`
 
     - `discreet forecast --rows 20000 --features 10 --effects --standard-error 0.02`
+
+    - `discreet forecast --rows 20000 --features 10 --effects --mean 0.1 --cell 0.2 --cell 0.02`
     """
     if (features is None) == (schema is None):
         raise Refused("give --features, the number of columns, or --schema, which declares them")
     _refuse_nonsense(rows, 1 if features is None else features, epsilon, delta, classes, seeds, plot)
-    _refuse_mixture(effects, plot, ceiling, standard_error, mean)
+    _refuse_mixture(effects, plot, ceiling, (standard_error, mean, cells))
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
     budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
-    settings: dict[str, Any] = {**budget, "solver": solver, "allow_large_delta": allow_large_delta}
+    settings: Json = {**budget, "solver": solver, "allow_large_delta": allow_large_delta}
     if schema is not None:
         if task is not Task.CLASSIFICATION or classes != 2:
             raise Refused("--schema declares the target: leave out --task and --classes")
@@ -103,7 +120,8 @@ def forecast(
     else:
         model, shape = _model(task, classes, settings), {"p": features}
     if effects:
-        return _effects(model, rows, shape["p"], standard_error, mean, as_json=as_json)
+        wishes = {"standard_error": standard_error, "mean": mean, "cells": tuple(cells or ())}
+        return _effects(model, rows, shape["p"], wishes, as_json=as_json)
     found = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(found, plot)
@@ -112,13 +130,11 @@ def forecast(
     _print(found, plot)
 
 
-def _refuse_mixture(
-    effects: bool, plot: Path | None, ceiling: float | None, standard_error: float | None, mean: float | None
-) -> None:
+def _refuse_mixture(effects: bool, plot: Path | None, ceiling: float | None, wishes: tuple[object, ...]) -> None:
     if effects and (plot is not None or ceiling is not None):
         raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
-    if not effects and (standard_error is not None or mean is not None):
-        raise Refused("--standard-error and --mean say something of standard errors: give --effects, too")
+    if not effects and any(wish is not None for wish in wishes):
+        raise Refused("--standard-error, --mean and --cell say something of effects: give --effects, too")
 
 
 def _refuse_nonsense(
@@ -133,7 +149,7 @@ def _refuse_nonsense(
         free(plot, "--plot", endings=PICTURES)
 
 
-def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
+def _model(task: Task, classes: int, settings: Json) -> Any:
     from discreet.models import DPLogisticRegression, DPPoissonRegressor, DPRidge
 
     if task is Task.CLASSIFICATION:
@@ -143,7 +159,7 @@ def _model(task: Task, classes: int, settings: dict[str, Any]) -> Any:
     return (DPRidge if task is Task.REGRESSION else DPPoissonRegressor)(**settings)
 
 
-def _declared(schema: Path, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _declared(schema: Path, settings: Json) -> tuple[Any, Json]:
     """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
     from discreet.cli.choices import model_named
     from discreet.curator import Layout
@@ -174,13 +190,11 @@ def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
         return simulate(model, rows, progress=update, **options)
 
 
-def _effects(
-    model: Any, rows: int, features: int | None, standard_error: float | None, mean: float | None, *, as_json: bool
-) -> None:
+def _effects(model: object, rows: int, features: int | None, wishes: Json, *, as_json: bool) -> None:
     from discreet.cli.console import Console
     from discreet.models.forecast.effects import forecast_effects
 
-    found = forecast_effects(model, rows, features, standard_error=standard_error, mean=mean)
+    found = forecast_effects(model, rows, features, **wishes)
     if as_json:
         echo_json(found.to_dict())
     else:
@@ -216,8 +230,7 @@ def _print(found: "Forecast", plot: Path | None) -> None:
 
 
 def _picture(found: "Forecast", path: Path) -> None:
-    from discreet.report.figures import save
-    from discreet.report.forecast_figure import forecast_figure
+    from discreet.report.figures import forecast_figure, save
 
     with new_file(path, "--plot") as made:
         save(forecast_figure(found), made)

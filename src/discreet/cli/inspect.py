@@ -1,4 +1,4 @@
-"""``discreet inspect``: what is in a saved model."""
+"""``discreet inspect``, ``report`` and ``export``: show a saved model, write its page, write it for other tools."""
 
 import json
 from enum import StrEnum
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import AsJson, echo_json
+from discreet.cli.errors import Refused
+from discreet.cli.options import AsJson, echo_json, free, new_file, write_new
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
-    from discreet.cli.inputs import Contents
+    from discreet.cli.options import Contents
+    from discreet.report.model_sections import Score
 
 
 class Units(StrEnum):
@@ -39,11 +42,11 @@ def inspect(
     units, rounded to the noise; `--json` has all digits. Fits with `--inference` show effects for a population instead.
     This does not check the price: see `discreet verify`.
     """
-    from discreet.cli.inputs import read
-    from discreet.models.inference.shown_effects import shown_effects
-    from discreet.models.intervals import LEVEL, covers
+    from discreet.cli.options import read_contents
+    from discreet.inference.intervals import LEVEL, covers
+    from discreet.inference.summary import shown_effects
 
-    contents = read(file)
+    contents = read_contents(file)
     coefficients = _coefficients(contents, str(units)) if contents.model is not None else None
     effects = shown_effects(contents.table or contents.model)
     summary, missing = (None, effects) if isinstance(effects, str) else (effects, None)
@@ -70,15 +73,15 @@ def inspect(
     elif coefficients is not None:
         _print_table(coefficients)
         if missing is not None:
-            typer.echo(f"\n{missing.rstrip('.')}.\nHow far noise moved each coefficient is not known, either.")
+            typer.echo(f"\n{missing.rstrip('.')}.\nThe error of each coefficient due to noise is not known either.")
 
 
-def _coefficients(contents: "Contents", units: str) -> dict[str, dict[str, Any]]:
+def _coefficients(contents: "Contents", units: str) -> dict[str, Json]:
     """Output -> feature (and the intercept) -> coefficient, and how far the noise may have moved it."""
-    from discreet.models.intervals import LEVEL, deviations
+    from discreet.inference.intervals import LEVEL, deviations
 
     width = deviations(LEVEL, pure=contents.certificate.delta == 0)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Json] = {}
     for name, output, value, noise, unit in _named(contents, units):
         reach = None if noise is None else width * noise
         found.setdefault(output, {})[name] = {"value": value, "half_width": reach, "unit": unit}
@@ -107,18 +110,18 @@ def _named(contents: "Contents", units: str) -> list[tuple[str, str, float, floa
     return found
 
 
-def _outputs(model: Any, count: int) -> list[str]:
+def _outputs(model: object, count: int) -> list[str]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return ["prediction"]
     return [f"class {label}" for label in (classes if count > 1 else classes[1:])]
 
 
-def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
+def _print_table(coefficients: dict[str, Json]) -> None:
     from rich.table import Table
 
     from discreet.cli.console import Console
-    from discreet.models.intervals import ALL_NOISE, INTERCEPT, all_noise, covers
+    from discreet.inference.intervals import ALL_NOISE, INTERCEPT, all_noise, covers
 
     table = Table("", *coefficients, "", title="Coefficients", title_justify="left", box=None)
     table.columns[0].overflow = "fold"
@@ -136,8 +139,96 @@ def _print_table(coefficients: dict[str, dict[str, Any]]) -> None:
         console.print(f"\n{said}")
 
 
-def _cell(found: dict[str, Any]) -> str:
-    from discreet.models.intervals import rounded
+def _cell(found: Json) -> str:
+    from discreet.inference.intervals import rounded
 
     value, half_width = rounded(found["value"], found["half_width"])
     return f"{value} ± {half_width}" if half_width else value
+
+
+SCORE_BYTES = 1 << 22
+"""The largest file that is read as a score."""
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="A folder that discreet fit wrote.")],
+    score: Annotated[
+        list[Path] | None, typer.Option(help="A file that discreet score --json wrote; repeatable.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="New file to write.")] = Path("report.html"),
+) -> None:
+    """Write the HTML report of a model: guarantee, scores, effects, plan, and facts taken as public.
+
+    `discreet fit` writes one already. Scores that were released later are added here; each is priced again by its own
+    certificate. Nothing is read but the model and the scores, so nothing is spent.
+
+    - `discreet score model held-out.csv --private --metric calibration --json > calibration.json`
+
+    - `discreet report model --score calibration.json --out for-the-board.html`
+    """
+    from discreet.cli.options import model_of
+
+    free(out)
+    known = model_of(model)
+    shown = [_score_in(path) for path in score or ()]
+    from discreet.report.model_report import report_of
+
+    assert known.schema_.target is not None
+    page = report_of(known, title or f"A private model of {known.schema_.target.column}", scores=shown).html()
+    write_new(out, page)
+    typer.echo(f"Written to {out}")
+
+
+def _score_in(path: Path) -> "Score":
+    from discreet.errors import Unsupported
+    from discreet.report.model_sections import Score
+
+    with path.open("rb") as file:
+        text = file.read(SCORE_BYTES + 1)
+    try:
+        if len(text) > SCORE_BYTES:
+            raise Unsupported("it is too large for a score")
+        return Score.from_dict(json.loads(text))
+    except (Unsupported, ValueError, RecursionError):
+        raise Refused(f"{path}: this is not a score as `discreet score --json` writes it") from None
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A folder of discreet fit, or a file of model.save.")],
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an ONNX graph here.")] = None,
+    sklearn: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a scikit-learn pipeline here, with joblib.")
+    ] = None,
+) -> None:
+    """Write a model for other tools: an ONNX graph, or a plain scikit-learn pipeline. Neither needs discreet to run.
+
+    Both predict the same numbers, clip to declared ranges, and treat what is missing or unknown as the schema says. An
+    ONNX graph computes in single precision, and its metadata hold epsilon, delta and the digest of the certificate.
+    joblib's files run code when they are opened: open only those that you trust, with the same scikit-learn.
+
+    - `discreet export model --onnx model.onnx`
+
+    - `discreet export model --sklearn model.joblib`
+    """
+    from discreet.cli.options import read_contents
+
+    named = {"--onnx": onnx, "--sklearn": sklearn}
+    places = {option: place for option, place in named.items() if place is not None}
+    if not places:
+        raise Refused("say what to write: --onnx FILE, --sklearn FILE, or both")
+    for option, place in places.items():
+        free(place, option)
+    contents = read_contents(model)
+    found: Any = contents.table or contents.model
+    if found is None:
+        raise Refused(f"{model}: this is a certificate, not a model: name the model's folder or file")
+    if onnx is not None:
+        with new_file(onnx, "--onnx") as made:
+            found.to_onnx(made)
+    if sklearn is not None:
+        import joblib
+
+        with new_file(sklearn, "--sklearn") as made:
+            joblib.dump(found.to_sklearn(), made)
+    typer.echo("\n".join(f"{place}: written" for place in places.values()), err=True)

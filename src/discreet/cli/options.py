@@ -1,30 +1,58 @@
-"""Options that commands share: the budget, the ledger that is charged, JSON; and what can be refused at once."""
+"""Options that commands share, the files that they read, and the files that they write.
+
+Options: the budget, the ledger that is charged, JSON, and what can be refused at once. Inputs: a table, the folder of
+its model, a saved model, or a certificate alone. Outputs: new files only; an existing file or link is neither replaced
+nor followed.
+"""
 
 import json
 import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.atomic_files import passing, sync
 from discreet.budget import Neighbors
 from discreet.cli.errors import Refused
+from discreet.errors import AccountingError, DiscreetError
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
+    from discreet.accounting.certificate import Certificate
+    from discreet.curator import Source
     from discreet.ledger.ledger import Ledger
+    from discreet.models.base import DPLinearModel
+    from discreet.models.table_model import TableModel
+    from discreet.schema.schema import Schema
+
 
 LARGEST_EPSILON = 1000.0
 
 LedgerAddress = Annotated[
     str | None,
-    typer.Option("--ledger", "-l", metavar="ADDRESS", help="Charged there. Default: the configured ledger, if any."),
+    typer.Option(
+        "--ledger",
+        "-l",
+        metavar="ADDRESS",
+        help="Ledger to charge: a path or a postgresql:// URL. Default: the configured one, if any.",
+        rich_help_panel="Ledger",
+    ),
 ]
 Delta = Annotated[
     float | None,
-    typer.Option("--delta", "-d", help="1/n², and never more than 1e-6, unless given, where n is public."),
+    typer.Option(
+        "--delta",
+        "-d",
+        help="Slack of the guarantee, a probability well below 1/n. Default: the smaller of 1/n² and 1e-6.",
+    ),
 ]
 AllowLargeDelta = Annotated[
-    bool, typer.Option("--allow-large-delta", help="Permit a delta of 1/n or more, which promises nothing.")
+    bool, typer.Option("--allow-large-delta", help="Permit a delta of 1/n or more, which protects nobody.")
 ]
 Address = Annotated[
     str | None,
@@ -38,76 +66,126 @@ Address = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Relation = Annotated[
     Neighbors,
-    typer.Option("--neighbors", help="What a neighbor is: one record replaced, blanked, or added/removed."),
+    typer.Option("--neighbors", help="How neighboring tables differ: one record replaced, blanked, or added/removed."),
 ]
-Dataset = Annotated[str | None, typer.Option(help="The table's name in the ledger, as its owner registered it.")]
+Dataset = Annotated[str | None, typer.Option(help="Name of the data set in the ledger.", rich_help_panel="Ledger")]
 
 ChargeId = Annotated[
     str | None,
-    typer.Option(help="A name for this fit in the ledger: asked again, it costs nothing and gives the same model."),
+    typer.Option(
+        help="Name of this fit in the ledger. Repeating it costs nothing and returns the same model.",
+        rich_help_panel="Ledger",
+    ),
 ]
 Checks = Annotated[
     bool,
     typer.Option(
         "--checks/--no-checks",
-        help="Spend a fiftieth of the budget on noisy counts of cells that do not fit the schema.",
+        help="Spend 2% of the budget on noisy counts of cells that do not match the schema.",
     ),
 ]
 Memory = Annotated[
-    str | None, typer.Option(help="How much memory the rows may take, such as 4GB. Larger tables are kept on disk.")
+    str | None,
+    typer.Option(
+        help="Memory for the encoded rows, such as 4GB. Larger tables are kept on disk.",
+        rich_help_panel="Large tables and services",
+    ),
 ]
 Scratch = Annotated[
-    Path | None, typer.Option(help="The folder for scratch files. Default: the system's for temporary files.")
+    Path | None,
+    typer.Option(
+        help="Folder for scratch files. Default: the system's temporary folder.",
+        rich_help_panel="Large tables and services",
+    ),
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="A Dask scheduler whose workers read the table, as tls://host:8786."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Dask scheduler whose workers read the table, such as tls://host:8786.",
+        rich_help_panel="Large tables and services",
+    ),
 ]
 Start = Annotated[
-    Path | None, typer.Option(help="A released model (its folder, or a saved one) that steps start from. Free.")
+    Path | None,
+    typer.Option(
+        help="Released model (folder or file) to start the optimization from. Costs nothing.", rich_help_panel="Model"
+    ),
 ]
 Terms = Annotated[
     str,
     typer.Option(
-        help="Effects of numbers: linear, curves, or auto (curves where they are expected to predict better)."
+        help="Effects of numeric columns: linear, curves, or auto (curves where they should predict better).",
+        rich_help_panel="Model",
     ),
 ]
 FormulaText = Annotated[
     str | None,
-    typer.Option("--formula", help="Columns and forms of effects: 'y ~ s(age) * sex + C(ward)'; others are ignored."),
+    typer.Option(
+        "--formula",
+        help="Model formula, such as 'y ~ s(age) * sex + C(ward)'. Columns it does not name are ignored.",
+        rich_help_panel="Model",
+    ),
+]
+ClassWeight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class-weight",
+        metavar="CLASS=FACTOR",
+        help="How much rows of a class count, such as yes=5; repeatable. Other classes count 1.",
+        rich_help_panel="Model",
+    ),
 ]
 Inference = Annotated[
     str | None,
-    typer.Option(help="sandwich: reserve a part of the budget for standard errors and confidence intervals."),
+    typer.Option(
+        help="sandwich: spend part of the budget on standard errors and confidence intervals.", rich_help_panel="Model"
+    ),
 ]
 CovType = Annotated[
-    str | None, typer.Option(help="With --inference: robust (default), model, or cluster (needs persons).")
+    str | None,
+    typer.Option(
+        help="With --inference: robust (default), model, or cluster (needs persons).", rich_help_panel="Model"
+    ),
+]
+
+EvenIfEmpty = Annotated[
+    bool,
+    typer.Option(
+        "--even-if-empty",
+        help="With --inference: fit even if probably no effect can be shown.",
+        rich_help_panel="Model",
+    ),
 ]
 
 
-def told(inference: str | None, cov_type: str | None) -> dict[str, str | None]:
-    """The estimator's words for inference; a covariance without it is refused."""
+def inference_settings(
+    inference: str | None, cov_type: str | None, *, even_if_empty: bool
+) -> dict[str, str | bool | None]:
+    """Return the estimator's words for inference; a covariance without it is refused."""
+    if even_if_empty and inference is None:
+        raise Refused("--even-if-empty is about the effects of --inference: give --inference sandwich, too")
     if cov_type is not None and inference is None:
-        raise Refused("--cov-type says which covariance --inference estimates: give --inference sandwich, too")
-    return {"inference": inference, "cov_type": cov_type}
+        raise Refused("--cov-type chooses the covariance that --inference estimates: add --inference sandwich")
+    return {"inference": inference, "cov_type": cov_type, "even_if_empty": even_if_empty or None}
 
 
 def account(
     ledger: str | None, dataset: str | None, neighbors: str, unit: str = "record", *, charged: bool = True
-) -> dict[str, Any]:
+) -> Json:
     """The estimator's words for it; ``charged`` is false for public records and for dry runs."""
     if not charged:
         return {"ledger": False}
-    from discreet.ledger.default_ledger import ledger_for
+    from discreet.ledger.ledger import ledger_for
 
     found = ledger_for(ledger)
     if found is not None and dataset is None:
         raise Refused(
             "a ledger is configured, so name the data set: add --dataset NAME (`discreet budget show` lists them), or "
-            "--public (score: --public-data) where everybody may see the records"
+            "--public (score: --public-data) if the records are public"
         )
     if found is None and dataset is not None:
-        raise Refused("the data set is named, but no ledger: give --ledger, or set DISCREET_LEDGER")
+        raise Refused("--dataset needs a ledger: give --ledger, or set DISCREET_LEDGER")
     if found is not None and dataset is not None:
         terms = found.account(dataset)
         if (str(terms.neighbors), terms.unit) != (neighbors, unit):
@@ -122,21 +200,21 @@ def check_budget(epsilon: float, delta: float | None, neighbors: Neighbors, rows
     """Refuse a budget that no plan can have, in the words of the command line."""
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise Refused(
-            f"--epsilon must be positive, such as 1, and at most {LARGEST_EPSILON:g}: it promises nothing then"
+            f"--epsilon must be positive, such as 1, and at most {LARGEST_EPSILON:g}; larger values protect nobody"
         )
     if delta is not None and not 0 <= delta < 1:
-        raise Refused("--delta is a probability well below 1/n, such as 1e-6, or 0 for pure epsilon")
+        raise Refused("--delta is a probability well below 1/n, such as 1e-6, or 0 for pure differential privacy")
     if delta is None and rows is None and not neighbors.n_is_public:
         raise Refused(
             f"the number of rows is private under {neighbors}: give --delta, such as 1e-6, or rows = ... in the schema "
-            "where the number is public"
+            "if the number is public"
         )
 
 
 def refuse_both(public: bool, ledger: str | None, dataset: str | None) -> None:
     """Public records are charged nowhere."""
     if public and (ledger or dataset):
-        raise Refused("public records are charged nowhere: leave out --ledger and --dataset")
+        raise Refused("public records are not charged to a ledger: leave out --ledger and --dataset")
 
 
 def check_claim(epsilon: float, delta: float | None) -> None:
@@ -147,14 +225,14 @@ def check_claim(epsilon: float, delta: float | None) -> None:
         raise Refused("--delta must lie in [0, 1), such as 1e-6")
 
 
-def echo_json(found: Any) -> None:
+def echo_json(found: object) -> None:
     """Print plain values."""
     typer.echo(json.dumps(found, indent=2))
 
 
 def named_address(address: str | None, ledger: str | None = None) -> str:
     """The address that is meant: given, or configured."""
-    from discreet.ledger.default_ledger import default_address
+    from discreet.ledger.ledger import default_address
     from discreet.ledger.store import MEMORY
 
     if address and ledger and address != ledger:
@@ -166,7 +244,7 @@ def named_address(address: str | None, ledger: str | None = None) -> str:
             "`discreet budget init budget.db --default`"
         )
     if named == MEMORY:
-        raise Refused("a ledger in memory would end with this command: give a path or a postgresql:// URL")
+        raise Refused("a ledger in memory would be lost when this command ends: give a path or a postgresql:// URL")
     return named
 
 
@@ -180,3 +258,147 @@ def opened(address: str | None) -> "Ledger":
     from discreet.ledger.ledger import Ledger
 
     return Ledger(named_address(address))
+
+
+CERTIFICATE_BYTES = 1 << 26
+"""The largest file that is read as a certificate, or as a page that holds one."""
+_ZIP = b"PK\x03\x04"
+
+
+def table_of(paths: Sequence[Path], schema: "Schema | None" = None) -> "Source":
+    """The files as one table: as this machine sees them, or as a cluster's workers do, where one was reached."""
+    from discreet.curator import source_of
+
+    return source_of(list(paths), None if schema is None else schema.separator)
+
+
+def connect(command: typer.Context, cluster: str | None) -> None:
+    """Connect to a cluster for the rest of the command; nothing for None."""
+    if cluster is not None:
+        from discreet.scale import cluster as connected
+
+        command.with_resource(connected(cluster))
+
+
+def model_of(folder: Path) -> "TableModel":
+    """The model that `discreet fit` wrote."""
+    from discreet.models.persist import MANIFEST, is_folder
+
+    if not is_folder(folder):
+        raise Refused(f"{folder}: this is not a model's folder written by discreet fit: it has no {MANIFEST}")
+    from discreet.models.table_model import TableModel
+    from discreet.registry import load_plugins
+
+    load_plugins()
+    return TableModel.load(folder)
+
+
+def start_of(path: Path, declared: "Schema") -> tuple[Any, Any]:
+    """The coefficients and intercept of a released model, to start from: of the same features, and with a guarantee."""
+    from discreet.curator import Layout
+
+    found = read_contents(path)
+    if found.model is None:
+        raise Refused(f"{path}: --start needs a model's folder or a saved model; this file holds only a certificate")
+    if not found.certificate.is_private:
+        raise Refused(f"{path}: --start needs a model with a guarantee; this model is {found.certificate.stamp}")
+    ours, theirs = (
+        schema and [one.name for one in Layout(schema).features]
+        for schema in (declared, found.table and found.table.schema_)
+    )
+    if theirs is not None and ours != theirs:
+        raise Refused(
+            f"{path}: this model's features differ from the schema's: start from a model with the same features"
+        )
+    return found.model.coef_, found.model.intercept_
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A certificate, the model that it belongs to, and that model's table, where there are any."""
+
+    certificate: "Certificate"
+    model: "DPLinearModel | None"
+    table: "TableModel | None" = None
+
+
+def read_contents(path: Path) -> Contents:
+    """The contents of a model's folder, of a saved model (a zip file), of a certificate (JSON) or of a report.
+
+    What cannot be shown, since a part of it has another form than discreet writes, is refused here.
+    """
+    try:
+        contents = _read_any(path)
+        contents.certificate.text()
+    except DiscreetError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
+        raise AccountingError("this is neither a certificate nor a saved model: a part has the wrong form") from None
+    return contents
+
+
+def _read_any(path: Path) -> Contents:
+    if path.is_dir():
+        table = model_of(path)
+        return Contents(table.certificate_, table.estimator_, table)
+    with path.open("rb") as file:
+        start = file.read(len(_ZIP))
+    if start == _ZIP:
+        from discreet.models.persist import load
+        from discreet.registry import load_plugins
+
+        load_plugins()
+        model = load(path)
+        return Contents(model.certificate_, model)
+    from discreet.accounting.certificate import Certificate
+
+    with path.open("rb") as file:
+        content = file.read(CERTIFICATE_BYTES + 1)
+    if len(content) > CERTIFICATE_BYTES:
+        raise AccountingError(f"the file is too large for a certificate: {CERTIFICATE_BYTES:,} bytes at most")
+    if path.suffix == ".html":
+        from discreet.report.page import certificate_in
+
+        return Contents(certificate_in(content.decode(errors="replace")), None)
+    return Contents(Certificate.from_json(content.decode()), None)
+
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def free(place: Path, option: str = "--out", *, endings: tuple[str, ...] = ()) -> Path:
+    """Return a place that a new file can be written to; refuse any other, before the work rather than after it."""
+    if endings and place.suffix.lower() not in endings:
+        raise Refused(f"{option} needs a name that ends in {', '.join(endings)}")
+    if not place.absolute().parent.is_dir():
+        raise Refused(f"{place}: there is no such folder")
+    if place.exists() or place.is_symlink():
+        raise taken(place, option)
+    return place
+
+
+@contextmanager
+def new_file(place: Path, option: str = "--out") -> Iterator[Path]:
+    """Give a hidden path of the same name, whose file is put in its place whole when the block ends."""
+    free(place, option)
+    with passing(place, folder=True) as folder:
+        made = folder / place.name
+        yield made
+        sync(made)
+        try:
+            os.link(made, place)  # a rename would replace what has come in between
+        except FileExistsError:
+            raise taken(place, option) from None
+        except OSError:  # a drive without hard links
+            os.rename(made, free(place, option))
+
+
+def write_new(place: Path, text: str, option: str = "--out") -> None:
+    """Write a text to a new file."""
+    with new_file(place, option) as made:
+        made.write_text(text, encoding="utf-8")
+
+
+def taken(place: Path, option: str = "--out") -> Refused:
+    """Return the refusal of a place where something is already."""
+    return Refused(f"{place}: the file already exists: choose another with {option}, or remove this one")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.errors import Refused
-from discreet.cli.outputs import new_file
-from discreet.cli.terminal_text import number_of, stdout_for_data
+from discreet.cli.options import new_file
+from discreet.cli.terminal import number_of, stdout_for_data
 
 if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
@@ -29,18 +29,18 @@ def predict(
     """Predict new rows with a private model, one line of the result per row, in their order.
 
     The columns that the model was fitted on must be there; others are not read. What is missing, unknown or beyond its
-    range is treated as the schema says. A line of CSV with too many or too few cells is predicted as a row of nothing,
-    at the end of its file. Rows are read and written in blocks.
+    range is treated as the schema says. A line of CSV with too many or too few cells is predicted as a row of missing
+    cells, at the end of its file. Rows are read and written in blocks.
 
-    The model may be published, the predictions of people's rows may not: they reveal the rows.
+    The model may be published. Predictions for private rows may not: they reveal the rows.
 
     Example: `discreet predict model new.csv --keep patient --out predictions.csv`
     """
-    from discreet.cli.inputs import model_of, table_of
+    from discreet.cli.options import model_of, table_of
 
     known = model_of(model)
     if probabilities and not hasattr(known.estimator_, "predict_proba"):
-        raise Refused("this model knows no probabilities: leave out --probabilities")
+        raise Refused("this model has no probabilities: leave out --probabilities")
     source = table_of(table, known.schema)
     source.check(keep or ())
     rows = _blocks(known, source, probabilities, keep or [])

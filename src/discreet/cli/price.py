@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,7 @@ from discreet.budget import Budget, Neighbors
 from discreet.cli.choices import ModelName, model_named, show_quote
 from discreet.cli.errors import Refused
 from discreet.cli.options import AllowLargeDelta, AsJson, Relation, echo_json
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
@@ -86,17 +87,17 @@ def price(
     delta = 1e-6 if delta is None else delta
     _refuse_nonsense(epsilon, noise_multiplier, clip)
     plan = Plan((Release("noisy_gradient", steps, sampling_probability=sampling_probability),))
-    found = _priced(plan, Budget(1.0 if epsilon is None else epsilon, delta, neighbors), noise_multiplier)
+    facts = _priced(plan, Budget(1.0 if epsilon is None else epsilon, delta, neighbors), noise_multiplier)
     if clip is not None:
-        found["noise_per_clip"] = found["noise_multiplier"] * neighbors.sum_factor
-        found["noise"] = found["noise_per_clip"] * clip
+        facts["noise_per_clip"] = facts["noise_multiplier"] * neighbors.sum_factor
+        facts["noise"] = facts["noise_per_clip"] * clip
     if as_json:
-        echo_json(found)
+        echo_json(facts)
     else:
-        _print(found, calibrated=epsilon is not None)
+        _print(facts, calibrated=epsilon is not None)
 
 
-def _price_fit(schema: Path, rows: int | None, model: str, settings: dict[str, Any], as_json: bool) -> None:
+def _price_fit(schema: Path, rows: int | None, model: str, settings: Json, as_json: bool) -> None:
     """The plan of a fit from declarations alone."""
     from discreet.curator import DeclaredSource
     from discreet.schema.schema import Schema
@@ -118,20 +119,20 @@ def _refuse_nonsense(epsilon: float | None, noise_multiplier: float | None, clip
             raise Refused(f"{name} must be positive and finite")
 
 
-def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> dict[str, Any]:
+def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> Json:
     """The plan at this multiplier, or at the one that the budget asks for."""
     from discreet.accounting.priced_plan import price_plan
     from discreet.accounting.pricing import epsilon_of
 
     if noise_multiplier is None:
         priced = price_plan(plan, budget)
-        used, found = priced.noise_multiplier, priced.price
+        used, price = priced.noise_multiplier, priced.price
     else:
         used = noise_multiplier
-        found = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
+        price = epsilon_of(plan.events(used, pure=budget.is_pure), budget.delta, budget.neighbors)
     (release,) = plan.releases
     return {
-        "epsilon": found.epsilon,
+        "epsilon": price.epsilon,
         "delta": budget.delta,
         "neighbors": str(budget.neighbors),
         "steps": release.count,
@@ -139,7 +140,7 @@ def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> dic
         "mechanism": "laplace" if budget.is_pure else "gaussian",
         "noise_multiplier": used,
         "sensitivity_per_clip": budget.neighbors.sum_factor,
-        "accountants": found.accountants,
+        "accountants": price.accountants,
     }
 
 
@@ -154,7 +155,7 @@ MEANING = {
 }
 
 
-def _print(found: dict[str, Any], *, calibrated: bool) -> None:
+def _print(found: Json, *, calibrated: bool) -> None:
     from rich.table import Table
 
     from discreet.cli.console import Console

@@ -1,19 +1,20 @@
-"""``discreet schema``: write down what is publicly known of a table, and check it."""
+"""``discreet schema``: write down what is publicly known of a table, question by question if wanted, and check it."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.errors import NO, Refused
-from discreet.cli.options import AsJson, echo_json
-from discreet.cli.outputs import write_new
-from discreet.cli.schema_edit import edit
-from discreet.cli.terminal_text import number_of
+from discreet.cli.options import AsJson, echo_json, write_new
+from discreet.cli.terminal import escaped, number_of
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
     from discreet.schema.schema import Schema
+
 
 schema = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -62,11 +63,10 @@ def new(
 
     - `discreet schema new --codebook datapackage.json`, before there is a table
     """
-    from discreet.cli.inputs import table_of
-    from discreet.schema.codebooks.codebook import read_codebook
-    from discreet.schema.guesses import guess
+    from discreet.cli.options import table_of
+    from discreet.schema.codebooks import guess, read_codebook
     from discreet.schema.limits import some
-    from discreet.schema.toml import skeleton
+    from discreet.schema.schema import skeleton
 
     if not table and codebook is None:
         raise Refused("name a table, or a --codebook that lists its columns")
@@ -118,7 +118,7 @@ def check(
 
     Example: `discreet schema check schema.toml patients.csv`, and then `discreet fit patients.csv --schema schema.toml`
     """
-    from discreet.cli.inputs import table_of
+    from discreet.cli.options import table_of
     from discreet.schema.schema import Schema
     from discreet.schema.stored_types import misfits
 
@@ -141,7 +141,7 @@ def check(
         raise typer.Exit(NO)
 
 
-def _made(found: "Schema") -> dict[str, Any]:
+def _made(found: "Schema") -> Json:
     """What the schema makes of the columns: features and the bounds of a row."""
     from discreet.curator import Layout
 
@@ -159,8 +159,8 @@ def _print(found: "Schema") -> None:
     from rich.table import Table as Grid
 
     from discreet.cli.console import Console
-    from discreet.schema.description import describe
     from discreet.schema.limits import some
+    from discreet.schema.schema import describe
 
     made = _made(found)
     widths = Counter(feature["column"] for feature in made["features"])
@@ -179,10 +179,185 @@ def _print(found: "Schema") -> None:
     assert target is not None
     what = f"one of {some(target.classes, how=str)}" if target.classes else "{:g} to {:g}".format(*target.range)  # type: ignore[misc]
     console.print(f"\nto predict: {target.column}, {what}")
+    for role, declared in (("weight", found.weight), ("offset", found.offset)):
+        if declared is not None:
+            console.print(f"{role}: {declared.column}, {declared.range[0]:g} to {declared.range[1]:g}")
     console.print(f"protected: {'each row' if found.person is None else f'each person, by {found.person}'}")
     console.print(f"{number_of(len(made['features']), 'feature')}; a row's norm is at most {made['row_norm']:.4g}")
     if found.private_columns:
         console.print(f"estimated from the budget of each fit: the range of {', '.join(found.private_columns)}")
+
+
+KINDS = {
+    "n": "a number",
+    "c": "categories",
+    "l": "levels, in their order",
+    "b": "yes and no",
+    "i": "not used",
+    "p": "names the person behind a row",
+    "t": "the column to predict",
+    "w": "the weight of a row",
+    "o": "an offset of the linear predictor",
+    "e": "an exposure, whose logarithm is the offset",
+    "s": "skip for now",
+}
+
+
+def edit(
+    file: Annotated[Path, typer.Argument(help="The schema (TOML), such as discreet schema new writes.")],
+    column: Annotated[
+        list[str] | None, typer.Option("--column", "-c", help="Ask about this column again; repeatable.")
+    ] = None,
+) -> None:
+    """Fill in a schema question by question: what each open column is, and its range or its labels.
+
+    Answer from a codebook, from physics, from law or policy, never by looking at the data. No table is read. An empty
+    answer goes on to the next question. The file is written again after each answer, without its comments; Ctrl-C keeps
+    what was answered.
+
+    Example: `discreet schema edit schema.toml`, and then `discreet schema check schema.toml table.csv`
+    """
+    from discreet.schema.schema import Schema
+
+    found = Schema.load(file)
+    known = (*found.columns, *found.undeclared, *found.ignore)
+    strange = [name for name in column or () if name not in (*known, *_roles(found))]
+    if strange:
+        raise Refused(f"--column: the schema has no column {strange[0]!r}")
+    stored = found.to_dict()
+    open_target = [found.open_target] if found.open_target and not column else []
+    asked = list(column) if column else list(found.undeclared)
+    for count, name in enumerate([*open_target, *asked], start=1):
+        typer.echo(f"\n{count} of {len(open_target) + len(asked)}: {escaped(name)}")
+        changed = _target(stored, name) if name in open_target else _asked(stored, name)
+        if changed is not None:
+            stored = changed
+            _write(file, Schema.from_dict(stored))
+    problems = Schema.from_dict(stored).problems()
+    typer.echo(
+        f"\n{file}: {number_of(len(problems), 'problem remains', 'problems remain')}"
+        if problems
+        else f"\n{file}: complete"
+    )
+    for problem in problems[:20]:
+        typer.echo(f"- {escaped(problem)}")
+
+
+def _roles(found: "Schema") -> list[str]:
+    target = found.open_target if found.target is None else found.target.column
+    return [name for name in (found.person, target, *found.columns_beside) if name]
+
+
+def _asked(stored: Json, name: str) -> Json | None:
+    """Return the schema with what was answered of a column; None where nothing was."""
+    typer.echo("  " + ", ".join(f"{key} = {words}" for key, words in KINDS.items()))
+    while True:
+        kind = typer.prompt("  What is it?", default="s", show_default=False).strip().lower()[:1]
+        if kind in KINDS:
+            break
+        typer.echo(f"  Answer with one of {', '.join(KINDS)}")
+    if kind == "s":
+        return None
+    without = _without(stored, name)
+    if kind == "t":
+        return _target(without, name)
+    if kind == "i":
+        return without | {"ignore": [*without.get("ignore", []), name]}
+    if kind == "p":
+        return without | {"person": name}
+    if kind in ("w", "o", "e"):
+        role, more = "weight" if kind == "w" else "offset", {"log": True} if kind == "e" else {}
+        return _accepted(lambda table: without | {role: {"column": name, **table, **more}}, _ends)
+    questions: dict[str, Callable[[], Json | None]] = {
+        "n": _number,
+        "c": lambda: _labels("categories", "  Its categories, separated by commas"),
+        "l": lambda: _labels("levels", "  Its levels from the lowest to the highest, separated by commas"),
+        "b": lambda: {"boolean": True},
+    }
+    return _accepted(lambda table: without | {"columns": {**without.get("columns", {}), name: table}}, questions[kind])
+
+
+def _target(stored: Json, name: str) -> Json | None:
+    """Return the schema with the classes or the range of the column to predict."""
+
+    def question() -> Json | None:
+        classes = _labels("classes", "  To predict. Its classes, separated by commas (leave empty for a number)")
+        return classes if classes is not None else _number("  To predict. Its range")
+
+    made = _without(stored, name)
+    return _accepted(lambda table: made | {"target": {"column": name, **table}}, question)
+
+
+def _accepted(made: Callable[[Json], Json], question: Callable[[], Json | None]) -> Json | None:
+    """Ask until the answer makes a schema that can be, or is empty."""
+    from discreet.schema.limits import SchemaError
+    from discreet.schema.schema import Schema
+
+    while True:
+        table = question()
+        if table is None:
+            return None
+        try:
+            Schema.from_dict(made(table))
+        except SchemaError as error:
+            typer.echo(f"  {escaped(str(error))}")
+            continue
+        return made(table)
+
+
+def _ends() -> Json | None:
+    answer = typer.prompt("  Its least and largest number, such as 1, 365", default="", show_default=False).strip()
+    return {"range": _numbers(answer)} if answer else None
+
+
+def _number(words: str = "  Its least and largest number, such as 0, 120; or: private") -> Json | None:
+    answer = typer.prompt(words, default="", show_default=False).strip()
+    if not answer:
+        return None
+    if answer.lower() == "private":
+        within = typer.prompt(
+            "  Within limits that are wide and certain, such as 0, 1e7", default="", show_default=False
+        )
+        return {"range": "private", "within": _numbers(within)}
+    return {"range": _numbers(answer)}
+
+
+def _numbers(answer: str) -> list[Any]:
+    """Return numbers between commas; a text stays one, and the schema refuses it."""
+    from discreet.schema.cell_meaning import is_number_text
+
+    parts = [part.strip() for part in answer.split(",")]
+    return [float(part) if is_number_text(part) else part for part in parts]
+
+
+def _labels(key: str, words: str) -> Json | None:
+    answer = typer.prompt(words, default="", show_default=False)
+    labels = [label.strip() for label in answer.split(",") if label.strip()]
+    whole = all(label.lstrip("+-").isdecimal() and label.isascii() and len(label) < 16 for label in labels)
+    return {key: [int(label) for label in labels] if whole else labels} if labels else None
+
+
+def _without(stored: Json, name: str) -> Json:
+    """Return the schema without the role that a column has."""
+    columns = {one: table for one, table in stored.get("columns", {}).items() if one != name}
+    found = stored | {"columns": columns, "ignore": [one for one in stored.get("ignore", []) if one != name]}
+    if found.get("person") == name:
+        del found["person"]
+    for role in ("target", "weight", "offset"):
+        if found.get(role, {}).get("column") == name:
+            del found[role]
+    return found
+
+
+def _write(file: Path, schema: "Schema") -> None:
+    """Put the file in its place whole: who stops in the middle finds what was answered before."""
+    import os
+
+    from discreet.atomic_files import passing
+
+    with passing(file) as made:
+        made.write_text(schema.to_toml(), encoding="utf-8")
+        os.replace(made, file)
 
 
 schema.command()(edit)

@@ -3,7 +3,7 @@
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,17 +22,17 @@ from discreet.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from discreet.models.scoring import PrivateScore
+    from discreet.models.scores import PrivateScore
 
 
 def score(
     model: Annotated[Path, typer.Argument(help="A folder that discreet fit wrote.")],
     table: Annotated[list[Path], typer.Argument(help="Held-out rows with the target: CSV or Parquet.")],
     private: Annotated[
-        bool, typer.Option("--private", help="The rows are people's: the score is noisy and costs --epsilon.")
+        bool, typer.Option("--private", help="The rows are private: the score is noisy and costs --epsilon.")
     ] = False,
     public_data: Annotated[
-        bool, typer.Option("--public-data", help="Everybody may see the rows: the score is exact and costs nothing.")
+        bool, typer.Option("--public-data", help="The rows are public: the score is exact and costs nothing.")
     ] = False,
     metric: Annotated[
         str,
@@ -62,18 +62,18 @@ def score(
     It comes with two intervals: for the score of exactly these rows without the noise, and for rows like these. Use
     rows that were not in the fit; if they were, the two prices add up for them.
 
-    With `--public-data` you say that the rows are nobody's secret: then the score is exact, and costs nothing.
+    With `--public-data` you declare the rows public: the score is exact and costs nothing.
 
     - `discreet score model held-out.csv --private --epsilon 0.1`
 
     - `discreet score model synthetic.csv --public-data --metric auc`
     """
     if private == public_data:
-        from discreet.ledger.default_ledger import ledger_for
+        from discreet.ledger.ledger import ledger_for
 
         raise Refused(_whose(model, table, needs_dataset=dataset is None and ledger_for(ledger) is not None))
     refuse_both(public_data, ledger, dataset)
-    from discreet.cli.inputs import model_of, table_of
+    from discreet.cli.options import model_of, table_of
 
     known = model_of(model)
     if private:
@@ -96,10 +96,10 @@ def score(
 
 
 def _warn(
-    model: Any, n: int, epsilon: float, delta: float | None, neighbors: Neighbors, metric: str, level: float
+    model: object, n: int, epsilon: float, delta: float | None, neighbors: Neighbors, metric: str, level: float
 ) -> None:
     """Say before the charge what public facts reveal of the score."""
-    from discreet.models.scoring.private import outlook
+    from discreet.models.scores import outlook
 
     said = outlook(model, n, metric=metric, epsilon=epsilon, delta=delta, neighbors=str(neighbors), level=level)
     if said is not None:
@@ -111,8 +111,8 @@ def _whose(model: Path, table: list[Path], *, needs_dataset: bool) -> str:
     command = f"discreet score {shlex.join(map(str, (model, *table)))}"
     named = " --dataset NAME" if needs_dataset else ""
     return (
-        f"say whose rows these are. People's: `{command} --private --epsilon 0.1{named}`. "
-        f"Rows that everybody may see: `{command} --public-data`"
+        f"say whether the rows are private. If they are: `{command} --private --epsilon 0.1{named}`. "
+        f"If they are public: `{command} --public-data`"
     )
 
 

@@ -1,11 +1,15 @@
-"""``discreet selftest``: is the noise of this installation what the proofs take it to be?"""
+"""``discreet selftest`` and ``version``: check the noise of this installation, and print what it rests on."""
 
+import platform
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet import __version__
 from discreet.cli.errors import NO
 from discreet.cli.options import AsJson, echo_json
 
@@ -19,9 +23,9 @@ def selftest(
 ) -> None:
     """Check this installation: compiled kernels, entropy, samplers.
 
-    Kernels are compared with the same sums in plain Python integers, exactly (this also finds stale compiler caches).
+    Kernels are compared with their own source, run as plain Python, exactly: this finds stale compiler caches.
     Samplers are drawn from the operating system's entropy and compared with their laws. A correct
-    installation fails with a probability below one in a million; then run it again.
+    installation fails with a probability below one in a million; if a check fails, run it again.
     Exit code 1 if a check fails.
     """
     from discreet.curator import kernel_checks, sampler_checks
@@ -37,6 +41,27 @@ def selftest(
     elif passed:
         typer.echo(f"{len(found)} checks passed")
     else:
-        typer.echo("do not fit models with this installation", err=True)
+        typer.echo("do not fit private models with this installation", err=True)
     if not passed:
         raise typer.Exit(NO)
+
+
+TRUSTED = ("numpy", "scipy", "numba", "scikit-learn", "dp-accounting")
+"""What a guarantee rests on, in addition to discreet itself."""
+
+
+def version(
+    as_json: AsJson = False,
+) -> None:
+    """Print the versions of discreet and of what its guarantees rest on."""
+    found = {"discreet": __version__, "python": platform.python_version()}
+    for name in TRUSTED:
+        try:
+            found[name] = installed(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    if as_json:
+        echo_json(found)
+        return
+    for name, number in found.items():
+        typer.echo(f"{name:<14}{number}")

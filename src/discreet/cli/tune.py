@@ -25,10 +25,11 @@ from discreet.cli.options import (
     echo_json,
     refuse_both,
 )
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
-    from discreet.models.selection.search_price import Offer
-    from discreet.models.selection.table_search import TableSearch
+    from discreet.models.search import TableSearch
+    from discreet.models.search_price import Offer
     from discreet.schema.schema import Schema
 
 DEMO_ROWS = 8000
@@ -41,7 +42,10 @@ def tune(
         list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
     ] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", "-s", help="What is publicly known of it: see discreet schema.")
+        Path | None,
+        typer.Option(
+            "--schema", "-s", help="Schema file with what is publicly known of the table (see discreet schema)."
+        ),
     ] = None,
     settings: Annotated[
         Path | None, typer.Option("--settings", help="The candidates, and perhaps a model: .toml or .json.")
@@ -56,7 +60,7 @@ def tune(
     rows: Annotated[int | None, typer.Option(min=1, help="For --dry-run: how many records there will be.")] = None,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
-    public: Annotated[bool, typer.Option("--public", help="The records are public: charge no ledger.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="The records are public: charge nothing.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the model.")] = Path("tuned"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the price; read no row.")] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Synthetic hospital stays instead of a table.")] = False,
@@ -109,7 +113,7 @@ def tune(
     _show(priced, certificate.text(), as_json)
 
 
-def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", dict[str, Any]]:
+def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", Json]:
     from discreet.schema.schema import Schema
 
     assert schema is not None
@@ -117,7 +121,7 @@ def _described(schema: Path | None, settings: Path | None) -> tuple["Schema", di
     return Schema.load(schema), _settings(settings)
 
 
-def _demonstrated() -> tuple["Schema", dict[str, Any]]:
+def _demonstrated() -> tuple["Schema", Json]:
     """Return the synthetic hospital's schema, with a range for every column, and candidates."""
     from discreet.datasets import CODEBOOK, schema_text
     from discreet.schema.schema import Schema
@@ -129,7 +133,7 @@ def _demonstrated() -> tuple["Schema", dict[str, Any]]:
 @contextmanager
 def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bool, dry_run: bool) -> Iterator[Any]:
     """Yield the table: synthetic, only planned where --rows says how large it will be, or the one in the files."""
-    from discreet.cli.inputs import table_of
+    from discreet.cli.options import table_of
     from discreet.curator import DeclaredSource
     from discreet.datasets import hospital, write_csv
 
@@ -145,7 +149,7 @@ def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bo
         yield source
 
 
-def _settings(path: Path) -> dict[str, Any]:
+def _settings(path: Path) -> Json:
     try:
         text = path.read_text(encoding="utf-8-sig")
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -162,11 +166,10 @@ def _settings(path: Path) -> dict[str, Any]:
     return found
 
 
-def _search(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSearch":
+def _search(declared: "Schema", found: Json, **words: Any) -> "TableSearch":
     from discreet.cli.choices import model_named, registered_models
-    from discreet.models.selection.private_search import DPRandomizedSearch
-    from discreet.models.selection.table_search import TableSearch
-    from discreet.plugins import load_plugins
+    from discreet.models.search import DPRandomizedSearch, TableSearch
+    from discreet.registry import load_plugins
 
     name, shared = found.get("model", "auto"), found.get("estimator", {})
     load_plugins()  # candidates may name their solvers
@@ -180,15 +183,15 @@ def _search(declared: "Schema", found: dict[str, Any], **words: Any) -> "TableSe
     return TableSearch(declared, DPRandomizedSearch(estimator.set_params(**shared), found["candidates"], **words))
 
 
-def _tuned(search: "TableSearch", source: Any, out: Path) -> None:
+def _tuned(search: "TableSearch", source: object, out: Path) -> None:
     """Select, and write the folder whole or not at all; that its place is free is found out before the charge."""
-    from discreet.models.model_folder import new_folder, write
+    from discreet.models.persist import new_folder, write_folder
 
     with new_folder(out) as folder:
-        write(search.fit(source).best_estimator_, folder)
+        write_folder(search.fit(source).best_estimator_, folder)
 
 
-def _priced(offer: "Offer", validation_fraction: float) -> dict[str, Any]:
+def _priced(offer: "Offer", validation_fraction: float) -> Json:
     return {
         "epsilon": offer.total.epsilon,
         "delta": offer.total.delta,
@@ -203,7 +206,7 @@ def _priced(offer: "Offer", validation_fraction: float) -> dict[str, Any]:
     }
 
 
-def _show(found: dict[str, Any], certificate: str | None, as_json: bool) -> None:
+def _show(found: Json, certificate: str | None, as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
@@ -212,12 +215,12 @@ def _show(found: dict[str, Any], certificate: str | None, as_json: bool) -> None
     from discreet.cli.console import Console
 
     console = Console(markup=False, highlight=False)
-    looks: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
+    looks: Json = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
     table = Table(title="What the selection costs", **looks)
     table.add_row("total", f"epsilon = {found['epsilon']:.6g}, delta = {found['delta']!r}, {found['neighbors']}")
     accountants = ", ".join(f"{name} {value:.6g}" for name, value in found["accountants"].items())
     table.add_row("price", f"{found['price']:.6g} ({accountants})")
-    table.add_row("candidates", f"{found['candidates']}, whose number costs nothing")
+    table.add_row("candidates", f"{found['candidates']}, whose number does not affect the price")
     table.add_row("runs", f"{found['stopping']}, {found['mean_runs']:g} on average; how many must stay secret")
     held = f"a fit on {1 - found['validation_fraction']:.0%} of the records, a score on the rest"
     table.add_row("each run", f"epsilon = {found['run_epsilon']:.6g} for {held}")

@@ -1,30 +1,123 @@
-"""The open wall: answers exactly the planned queries, and refuses the rest. Each query's file has its proof."""
+"""The open wall: answers exactly the planned queries, and refuses the rest. Each query's file has its proof.
 
-from collections.abc import Callable
+From a priced plan to its certificate: what is promised before records are read, and what is issued afterwards.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import GIVEN, Certificate
 from discreet.accounting.priced_plan import PricedPlan
-from discreet.bounds import Domain
-from discreet.curator.claims import Claim, given_with, issued, promise
+from discreet.bounds import Domain, Moments, Typical
 from discreet.curator.engines.base import Engine
-from discreet.curator.known_answers.moments import check_moment_kernels
-from discreet.curator.queries import candidates, counts, gradients, greedy, minimizers, moments, sampling, scores
+from discreet.curator.known_answers import check_recoding_kernels
+from discreet.curator.lattice.entropy import current_entropy
+from discreet.curator.observer import current_observer
+from discreet.curator.queries import choices, counts, gradients, minimizers, moments, sampling
 from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries import effects as effect_queries
-from discreet.curator.queries import shells as shell_queries
 from discreet.curator.queries.coordinates import CoordinateRun
+from discreet.curator.queries.effects import Edges, Shells
 from discreet.curator.queries.minimizers import Problem
-from discreet.curator.queries.shells import Edges, Shells
-from discreet.curator.records.machine import within_memory
 from discreet.curator.records.recoding import Recoding, placement
-from discreet.curator.session import Session
+from discreet.curator.records.storage import within_memory
+from discreet.curator.session import Session, doubts, idealized
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a certificate says of its release, in addition to the price.
+
+    Parameters
+    ----------
+    model, solver, notes
+        As in ``Certificate``.
+    facts
+        The declared facts, where they are not those of the records that are opened.
+    given
+        Numbers that the user handed in, in addition to those among the solver's settings: see ``given_with``.
+    noise_multiplier, idealized
+        Those of what is inside a selection; None: those of the priced plan.
+    """
+
+    model: str
+    solver: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] | None = None
+    noise_multiplier: float | None = None
+    idealized: tuple[str, ...] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+def promise(priced: PricedPlan, facts: Mapping[str, Any], claim: Claim) -> Certificate:
+    """Return the certificate as far as it is known before records are read: what a ledger is to expect."""
+    entropy, reasons = current_entropy(), claim.idealized
+    given = {**claim.given, **dict(_vectors(claim.solver))}
+    return Certificate.of(
+        priced,
+        {**(facts if claim.facts is None else claim.facts), **({GIVEN: given} if given else {})},
+        model=claim.model,
+        solver=claim.solver,
+        notes=claim.notes,
+        idealized=idealized(priced.plan, priced.budget) if reasons is None else reasons,
+        noise_multiplier=claim.noise_multiplier,
+        entropy=entropy.name,
+        not_private=doubts(entropy, observed=current_observer() is not None),
+    )
+
+
+def given_with(domain: Domain) -> dict[str, Any]:
+    """Return the numbers that were handed in with the records, in training coordinates: a start, public moments."""
+    start = {} if domain.start is None else {"start": domain.start.tolist()}
+    return start if domain.moments is None else {**start, "public_moments": _listed(domain.moments)}
+
+
+def _listed(moments: Moments) -> dict[str, object]:
+    """Return moments for the certificate; of a covariance a digest of its p^2 numbers."""
+    known = {"mean": moments.mean.tolist(), "scale": moments.scale.tolist()}
+    if moments.covariance is None:
+        return known
+    return {**known, "covariance_sha256": hashlib.sha256(moments.covariance.astype("<f8").tobytes()).hexdigest()}
+
+
+def _vectors(settings: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings that are vectors or tables of numbers: a solver computes none, so the user gave them."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _vectors(value, f"{within}{name}.")
+        elif isinstance(value, (list, tuple, np.ndarray)) and _holds_numbers(value):
+            yield f"{within}{name}", value
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether a number stands anywhere in nested sequences."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return any(_holds_numbers(item) for item in value)
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def issued(promised: Certificate, reservation: Reservation | None, session: Session | None = None) -> Certificate:
+    """Return what was promised with what only the run tells: where its noise came from, who looked, its charge."""
+    known: dict[str, Any] = {}
+    if session is not None:
+        trace = () if session.filter is None else session.filter.trace
+        known = {
+            "entropy": session.entropy.name,
+            "not_private": doubts(session.entropy, observed=session.is_observed),
+            "trace": trace,
+        }
+    reference = None if reservation is None else reservation.reference
+    return replace(promised, created=date.today().isoformat(), ledger=reference, **known)
+
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -163,10 +256,10 @@ class Curator:
         Privacy
         -------
         An exact choice on integer scores, each of which a record moves by one common bound. Proof:
-        ``queries.greedy.select_coordinate``.
+        ``queries.choices.select_coordinate``.
         """
         words = {"clips": clips, "smoothness": smoothness, "n": n, "rule": rule, "penalty": penalty, "count": count}
-        return self._ask(greedy.select_coordinate, w, **words)
+        return self._ask(choices.select_coordinate, w, **words)
 
     def select_candidate(
         self,
@@ -185,10 +278,10 @@ class Curator:
         Privacy
         -------
         An exact choice on integer scores whose differences a record moves within a range. Proof:
-        ``queries.candidates.select_candidate``.
+        ``queries.choices.select_candidate``.
         """
         words = {"loss_bound": loss_bound, "offsets": offsets, "rho": rho, "score": score}
-        return self._ask(candidates.select_candidate, points, **words)
+        return self._ask(choices.select_candidate, points, **words)
 
     def noisy_score(self, w: Floats, *, error: float = 1.0) -> float:
         """Return how well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.
@@ -197,9 +290,9 @@ class Curator:
 
         Privacy
         -------
-        Gaussian (Laplace) noise on a sum of at most 1/2 per record. Proof: ``queries.scores.noisy_score``.
+        Gaussian (Laplace) noise on a sum of at most 1/2 per record. Proof: ``queries.choices.noisy_score``.
         """
-        return self._ask(scores.noisy_score, w, error=error)
+        return self._ask(choices.noisy_score, w, error=error)
 
     def noisy_count(self) -> float:
         """Return the number of records (persons), plus noise: for ``add_remove``, where n is private.
@@ -208,7 +301,20 @@ class Curator:
         -------
         Gaussian (Laplace) noise on a sum of 1 per record. Proof: ``queries.counts.noisy_count``.
         """
-        return self._ask(counts.noisy_count)
+        count = self._ask(counts.noisy_count)
+        self._session.remember_count(count)
+        return count
+
+    def noisy_weight(self) -> float:
+        """Return the sum of the records' weights, in units of the largest declared one, plus noise.
+
+        Privacy
+        -------
+        Gaussian (Laplace) noise on a sum of at most 1 per record. Proof: ``queries.counts.noisy_weight``.
+        """
+        total = self._ask(counts.noisy_weight)
+        self._session.remember_count(total)
+        return total
 
     def noisy_mean(self, *, clip: float, n: float) -> Floats:
         """Return the sum of the records (their features, the constant among them), each shrunk to ``clip``, over ``n``.
@@ -308,9 +414,9 @@ class Curator:
 
         Privacy
         -------
-        Gaussian noise on counts; a record is in one shell of each kind. Proof: ``queries.shells.noisy_shells``.
+        Gaussian noise on counts; a record is in one shell of each kind. Proof: ``queries.effects.noisy_shells``.
         """
-        return self._ask(shell_queries.noisy_shells, w, edges=edges, reach=reach, slack=slack)
+        return self._ask(effect_queries.noisy_shells, w, edges=edges, reach=reach, slack=slack)
 
     def noisy_minimizer(self, problem: Problem) -> Floats:
         """Return the minimizer of the mean loss + (regularization/2) ||w||^2, plus noise: output perturbation.
@@ -354,12 +460,15 @@ class Curator:
         """
         return self._ask(sampling.sample_minimizer, problem, sampler=sampler)
 
-    def recode(self, recoding: Recoding, *, loss: Loss | None = None, once: bool = False) -> None:
+    def recode(
+        self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None, once: bool = False
+    ) -> None:
         """Put every record through a map, onto a new lattice; later questions live there. Free.
 
         Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
-        the new one; ``loss``, where given, replaces the loss (for a target on another scale). ``once`` says that one
-        question will be asked of the recoded records: they are then made on the way, and not kept.
+        the new one, with what was released of ``typical`` recoded rows; ``loss``, where given, replaces the loss (for a
+        target on another scale). ``once`` says that one question will be asked of the recoded records: they are then
+        made on the way, and not kept.
 
         Privacy
         -------
@@ -369,7 +478,7 @@ class Curator:
         and a target is moved only where the loss's constants do not depend on it.
         """
         session = self._session
-        check_moment_kernels(sparse=session.admitted.is_sparse)
+        check_recoding_kernels(sparse=session.admitted.is_sparse)
         with session.lock:
             numeric = session.loss.task == "regression"
             if loss is not None and type(loss) is not type(session.loss):
@@ -379,7 +488,8 @@ class Curator:
             admitted, public = session.admitted, session.admitted_domain
             kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
             placed = placement(recoding, public, **kind)
-            session.see(within_memory(lambda: admitted.recoded(placed, once=once)), recoding.domain(public))
+            recoded = within_memory(lambda: admitted.recoded(placed, once=once))
+            session.see(recoded, replace(recoding.domain(public), typical=typical))
             session.loss = session.loss if loss is None else loss
 
     def public_integers(self, below: int, count: int) -> Integers:

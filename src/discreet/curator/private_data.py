@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,15 +16,14 @@ from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes, target_place
 from discreet.budget import Neighbors
-from discreet.curator.claims import Claim, promise
-from discreet.curator.curator import Curator
-from discreet.curator.engines import opened as engine_of
+from discreet.curator.curator import Claim, Curator, promise
 from discreet.curator.engines.base import Engine
-from discreet.curator.known_answers.planned import check_planned
-from discreet.curator.reading import OpenedPlan, Reader
+from discreet.curator.engines.parts import opened as engine_of
+from discreet.curator.known_draws import check_planned
+from discreet.curator.queries.counts import CellCounts, checks_of, with_ranges
 from discreet.curator.records import admission, containers
-from discreet.curator.records.machine import within_memory
 from discreet.curator.records.row_hashes import Sketcher, fingerprint_from, fingerprint_of
+from discreet.curator.records.row_sketches import EMPTY, row_secrets
 from discreet.curator.records.storage import (
     Storage,
     bytes_on_disk,
@@ -30,15 +31,24 @@ from discreet.curator.records.storage import (
     current_limits,
     rows_per_part,
     storage_for,
+    within_memory,
 )
-from discreet.curator.records.stream import PRIVATE_ROWS, admit_stream, is_stream
+from discreet.curator.records.stream import (
+    CHANGED,
+    PRIVATE_ROWS,
+    Encoding,
+    RecordStream,
+    admit_stream,
+    is_stream,
+    rows_of_each,
+)
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
-from discreet.ledger.default_ledger import account_of
+from discreet.ledger.ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
 from discreet.losses.base import Loss
-from discreet.parameters import checked
-from discreet.typing import Floats
+from discreet.parameters import Positive, checked, conforms
+from discreet.typing import Floats, Integers
 
 
 class PrivateData:
@@ -55,6 +65,10 @@ class PrivateData:
     groups : array-like or None, default=None
         One name per row: all rows of one name are one person, and the unit of privacy is the person. A
         person's loss is the mean over that person's rows.
+    weights, offsets : array-like or None, default=None
+        A weight and an offset per row, within the ranges that ``bounds`` declares.
+    class_weights : sequence of float or None, default=None
+        The weight of each class, in the order of the declared classes.
     fit_intercept : bool, default=True
         Whether to append a constant feature, which is clipped, noised and penalized like any other.
     ledger : str, path, Ledger, False or None, default=None
@@ -78,6 +92,9 @@ class PrivateData:
         bounds: Bounds,
         *,
         groups: Any = None,
+        weights: Any = None,
+        offsets: Any = None,
+        class_weights: Any = None,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -90,9 +107,14 @@ class PrivateData:
         self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
         self.__target_kinds = list(X.target_kinds) if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
+        self.__weights = self.__column(weights, "weights", bounds.weights)
+        self.__offsets = self.__column(offsets, "offsets", bounds.offsets)
+        self.__factors = _class_weights(class_weights, bounds.classes)
         self.__checked: dict[str, Any] | None = None
         self.__storage: Storage | None = None
         self.__n: dict[bool, int | None] = {}
+        self.__last_domain: tuple[Neighbors, Loss, Domain] | None = None
+        self.__passed: tuple[PricedPlan, Loss] | None = None
         self.__charges: list[tuple[PricedPlan, Reservation | None]] = []  # by ``reserve``, not opened yet: at most one
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
@@ -100,20 +122,52 @@ class PrivateData:
         self.n_columns = int(self.__X.shape[1]) if self.__stream is None else len(self.__stream.columns)
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-        self.scaling = admission.scaling_for(bounds, self.n_columns, self.__names(), fit_intercept)
+        names = containers.column_names(self.__X) if self.__stream is None else self.__stream.columns
+        is_named = self.__stream is None or self.__stream.is_named
+        self.scaling = admission.scaling_for(bounds, self.n_columns, names if is_named else None, fit_intercept)
         if self.__stream is None and len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
 
-    def __names(self) -> list[str] | None:
-        if self.__stream is None:
-            return containers.column_names(self.__X)
-        return self.__stream.columns if self.__stream.is_named else None
+    def __column(self, values: Any, name: str, ends: tuple[float, float] | None) -> Any:
+        """Return a column of one number per row, whose range is declared."""
+        if values is None and not (self.__stream is not None and name in self.__stream.columns_beside):
+            return None
+        if ends is None:
+            raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
+        if values is None:
+            return None
+        if self.__stream is not None:
+            raise Unsupported(f"a stream brings its own {name}: leave them out")
+        column = containers.one_dimensional(values)
+        if len(column) != self.__X.shape[0]:
+            raise Unsupported(f"{name} must hold one number for each row of X")
+        return column
+
+    def __is_weighted(self, loss: Loss) -> bool:
+        """Say whether records have weights: a fact of what is passed and declared."""
+        beside = () if self.__stream is None else self.__stream.columns_beside
+        offset = self.__offsets is not None or "offsets" in beside
+        return (
+            self.__weights is not None
+            or "weights" in beside
+            or self.__factors is not None
+            or (offset and loss.offsets_weigh)
+        )
+
+    @property
+    def __has_offsets(self) -> bool:
+        return self.__offsets is not None or (self.__stream is not None and "offsets" in self.__stream.columns_beside)
+
+    def __offset_loss(self, loss: Loss) -> Loss:
+        """Return the loss of targets that bring their offsets along."""
+        return loss.with_offsets(self.bounds.offsets) if self.__has_offsets and self.bounds.offsets else loss
 
     def filled(self) -> "PrivateData":
         """Return the same records with the zeros of a sparse table stored: the container changes, no value does."""
         admission.check_containers(self.__X, self.__groups, self.scaling)
         made = copy(self)
         made.__is_sparse = False  # what is stored is decided here, and done once it is charged for
+        made.__last_domain = made.__passed = None
         return made
 
     def public_n(self, neighbors: Neighbors) -> int | None:
@@ -128,8 +182,7 @@ class PrivateData:
             raise Unsupported(PRIVATE_ROWS)  # later, an error would tell that n is not as declared
         if not neighbors.n_is_public:
             return declared
-        n = int(self.__X.shape[0])
-        n = n if self.unit == "record" else len(admission.grouping(self.__persons(), n)[1]) - 1
+        n = self.__n_units()
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
         if declared is not None and declared != n:
@@ -138,12 +191,25 @@ class PrivateData:
             )
         return n
 
+    def __n_units(self) -> int:
+        if self.__stream is not None and self.__stream.elsewhere is not None:
+            return self.__stream.elsewhere.count()
+        n = int(self.__X.shape[0])
+        return n if self.unit == "record" else len(admission.grouping(self.__persons(), n)[1]) - 1
+
     def domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
-        """Return what is public of the records in training coordinates."""
+        """Return what is public of the records in training coordinates; computed once per loss."""
+        last = self.__last_domain
+        if last is None or last[0] is not neighbors or last[1] is not loss:
+            self.__last_domain = last = neighbors, loss, self.__domain(neighbors, loss)
+        return last[2]
+
+    def __domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
         bounds, longest = self.scaling.feature_bounds, self.scaling.row_norm
         implied = math.sqrt(float(np.sum(bounds**2)))
         if longest is not None:
             implied = min(implied, math.hypot(longest, 1.0) if self.scaling.intercept else longest)
+        target = self.__scaled_target_range(loss)
         return Domain(
             feature_bounds=bounds,
             row_norm=implied,
@@ -151,12 +217,13 @@ class PrivateData:
             neighbors=neighbors,
             intercept=self.scaling.intercept,
             n_outputs=loss.n_outputs,
-            target_bound=self.__target_bound(loss),
+            target_bound=1.0 if target is None else max(abs(target[0]), abs(target[1])),
             ranges=self.scaling.ranges,
-            target_range=self.__scaled_target_range(loss),
+            target_range=target,
             sparse=self.__is_sparse,
             grouped=self.unit == "person",
             remote=self.__stream is not None and self.__stream.elsewhere is not None,
+            weighted=self.__is_weighted(loss),
         )
 
     @property
@@ -224,37 +291,64 @@ class PrivateData:
             found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
 
-    def __admitted(self, loss: Loss, reservation: Reservation | None, opened: OpenedPlan) -> Engine:
+    def __admitted(self, loss: Loss, reservation: Reservation | None, priced: PricedPlan, n: int | None) -> Engine:
         if self.__stream is None:
             filled = containers.is_sparse(self.__X) and not self.__is_sparse
             X = admission.canonical(self.__X).toarray() if filled else self.__X
-            records = admission.admit(X, self.__targets(loss), self.scaling, self.__groups, storage=self.__storage)
+            targets, weights = self.__targets(loss)
+            records = admission.admit(X, targets, self.scaling, self.__groups, storage=self.__storage, weights=weights)
             self.recognize(reservation)
             return engine_of(records)
-        self.__X = self.__stream = opened.settled(self.__stream)
-        reader = Reader(self.__stream, opened)
-        read = self.__read if self.__stream.elsewhere is None else self.__read_elsewhere
-        engine = read(loss, reservation, reader)
-        self.__checked = reader.checked
+        self.__X = self.__stream = stream = with_ranges(self.__stream, priced, n)
+        checks = checks_of(stream, priced, n)  # its noise is drawn before a row is read
+        if stream.elsewhere is None:
+            engine = self.__read(stream, loss, reservation, checks)
+        else:
+            public = n if priced.budget.neighbors.n_is_public else None
+            engine = self.__read_elsewhere(stream, loss, reservation, checks, public)
+        if checks is not None and stream.checks is not None:
+            found = checks.released()
+            self.__checked = stream.checks.described(found.counts, found.noise_std)
         return engine
 
-    def __read(self, loss: Loss, reservation: Reservation | None, reader: Reader) -> Engine:
-        assert self.__stream is not None
-        sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), self.__stream.shape[0])
+    def __read(
+        self, stream: RecordStream, loss: Loss, reservation: Reservation | None, checks: CellCounts | None
+    ) -> Engine:
+        sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), stream.shape[0])
         watch = None if sketcher is None else sketcher.see
-        drive = reader.drive if reader.counts else None
-        placed = self.__target_scaling(loss)
-        records = admit_stream(self.__stream, placed, self.scaling, watch, drive, storage=self.__storage)
+        shares = rows_of_each(stream.persons()) if stream.has_persons and checks is not None else None
+
+        def count(rows: slice, cells: Integers) -> None:
+            if checks is not None:
+                checks.add(cells, None if shares is None else shares[rows])
+
+        records = admit_stream(stream, self.__target_scaling(loss), self.scaling, watch, count, storage=self.__storage)
         if reservation is not None and sketcher is not None:
             reservation.ledger.recognize(reservation.dataset, sketcher.result())
         return engine_of(records)
 
-    def __read_elsewhere(self, loss: Loss, reservation: Reservation | None, reader: Reader) -> Engine:
-        key = None if reservation is None else reservation.ledger.key()
-        n = reader.opened.n if reader.opened.priced.budget.neighbors.n_is_public else None
-        engine, sketch = reader.read_elsewhere(self.__target_scaling(loss), self.scaling, key, n)
-        if reservation is not None and key is not None and sketch is not None:
-            reservation.ledger.recognize(reservation.dataset, fingerprint_from(sketch, key))
+    def __read_elsewhere(
+        self,
+        stream: RecordStream,
+        loss: Loss,
+        reservation: Reservation | None,
+        checks: CellCounts | None,
+        n: int | None,
+    ) -> Engine:
+        """Have the rows encoded where they are; other rows than were counted are refused, where ``n`` is public."""
+        assert stream.elsewhere is not None
+        secrets = None if reservation is None else row_secrets(reservation.ledger.key())
+        how = Encoding(self.scaling, self.__target_scaling(loss), secrets, checks is not None)
+        opened = stream.elsewhere.encoded(how)
+        engine: Engine = opened.engine
+        if checks is not None:
+            for seen in opened.seen:
+                checks.add_counts(seen.cells)
+        if n is not None and engine.n_units != n:
+            raise Unsupported(CHANGED)
+        if reservation is not None:
+            sketch = reduce(add, (seen.sketch for seen in opened.seen), EMPTY)
+            reservation.ledger.recognize(reservation.dataset, fingerprint_from(sketch, reservation.ledger.key()))
         return engine
 
     def check(self, priced: PricedPlan, loss: Loss, *, opens: bool = True) -> None:
@@ -273,6 +367,7 @@ class PrivateData:
             if self.__stream is not None and self.__stream.elsewhere is not None:
                 self.__stream.elsewhere.check(priced.plan, loss)
             check_planned(priced.plan, loss, pure=priced.budget.is_pure, sparse=self.__is_sparse)
+            self.__passed = priced, loss
 
     def __check_reading(self, plan: Plan) -> None:
         """Refuse a plan that does not pay for what reading the stream releases."""
@@ -296,7 +391,8 @@ class PrivateData:
         ``start`` are public or released coefficients that solvers start from, ``moments`` public moments of the
         features: they become part of the domain.
         """
-        self.check(priced, loss)
+        if self.__passed is None or self.__passed[0] is not priced or self.__passed[1] is not loss:
+            self.check(priced, loss)
         charged = self.__charged(priced)
         if charged is None:
             self.reserve(priced, label=label)
@@ -306,8 +402,8 @@ class PrivateData:
         reservation = made[1]
         with settled(None if charged else reservation):
             domain = replace(self.domain(priced.budget.neighbors, loss), start=start, moments=moments)
-            opened = OpenedPlan(priced, domain.n)
-            engine = within_memory(lambda: self.__admitted(loss, reservation, opened))
+            engine = within_memory(lambda: self.__admitted(loss, reservation, priced, domain.n))
+            loss = self.__offset_loss(loss)
             return Curator(engine, domain, loss, priced=priced, facts=self.facts(priced), reservation=reservation)
 
     def target_place(self, loss: Loss) -> tuple[float, float]:
@@ -321,6 +417,8 @@ class PrivateData:
             raise MissingBounds("the target's range is not declared: write Bounds(..., target=(low, high))")
         if loss.log_link:
             refuse_negative_counts(self.bounds.target)
+        if self.__has_offsets and self.bounds.offsets is not None:
+            return loss.offset_target_range(self.bounds.target, self.bounds.offsets)
         return self.bounds.target
 
     def __scaled_target_range(self, loss: Loss) -> tuple[float, float] | None:
@@ -331,22 +429,24 @@ class PrivateData:
         center, scale = self.target_place(loss)
         return (low - center) / scale, (high - center) / scale
 
-    def __target_bound(self, loss: Loss) -> float:
-        ends = self.__scaled_target_range(loss)
-        return 1.0 if ends is None else max(abs(ends[0]), abs(ends[1]))
-
-    def __targets(self, loss: Loss) -> Floats:
+    def __targets(self, loss: Loss) -> tuple[Floats, Floats | None]:
+        beside = [None if column is None else admission.numbers(column) for column in (self.__weights, self.__offsets)]
         if loss.task == "classification":
             if self.bounds.classes is None:
                 raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-            return self.__target_scaling(loss).placed(admission.class_indices(self.__y, self.bounds.classes))
-        return self.__target_scaling(loss).placed(admission.numbers(self.__y))
+            positions = admission.class_indices(self.__y, self.bounds.classes)
+            return self.__target_scaling(loss).placed(positions, *beside)
+        return self.__target_scaling(loss).placed(admission.numbers(self.__y), *beside)
 
     def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
+        ends = self.bounds.offsets if self.__has_offsets else None
+        scaling = admission.TargetScaling(weights=self.bounds.weights, offsets=ends, loss=self.__offset_loss(loss))
         if loss.task == "classification":
-            return admission.TargetScaling(signed=loss.n_outputs == 1, n_classes=max(2, loss.n_outputs))
+            classes = max(2, loss.n_outputs)
+            return replace(scaling, signed=loss.n_outputs == 1, n_classes=classes, factors=self.__factors)
+        self.__target_range(loss)
         center, scale = self.target_place(loss)
-        return admission.TargetScaling(self.__target_range(loss), scale, center=center)
+        return replace(scaling, range=self.bounds.target, scale=scale, center=center)
 
     def __kept(self, neighbors: Neighbors) -> dict[str, Any]:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""
@@ -388,6 +488,8 @@ class PrivateData:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
         asked = {release.query for release in priced.plan.releases}
         found = {"unit": self.unit, **self.bounds.to_dict(), "n": self.public_n(priced.budget.neighbors)}
+        if self.__factors is not None:
+            found["class_weights"] = list(self.__factors)
         found |= {**self.declared, **self.__kept(priced.budget.neighbors)}
         if self.__stream is not None and self.__stream.estimates is not None and QUERY in asked:
             found[ESTIMATED_RANGES] = list(self.__stream.estimates.names)
@@ -396,3 +498,13 @@ class PrivateData:
         elif self.__stream is not None and self.__stream.checks is not None and CHECKS in asked:
             found[CHECKED] = list(self.__stream.checks.names)
         return found
+
+
+def _class_weights(factors: Any, classes: Sequence[Any] | None) -> tuple[float, ...] | None:
+    """Return a positive weight per declared class."""
+    if factors is None:
+        return None
+    listed = isinstance(factors, list | tuple | np.ndarray)
+    if classes is None or not listed or len(factors) != len(classes) or not all(conforms(f, Positive) for f in factors):
+        raise Unsupported("class weights are positive numbers, one for each declared class, such as {0: 1, 1: 5}")
+    return tuple(float(factor) for factor in factors)

@@ -3,7 +3,6 @@
 import math
 import os
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
-from discreet.accounting.plan import AdaptivePlan, Plan, Release
-from discreet.accounting.zcdp_filter import Filter
+from discreet.accounting.plan import AdaptivePlan, Filter, Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator.engines.base import Engine
@@ -136,6 +134,12 @@ class Session:
             raise PlanViolation("the records have other columns than their domain: open the data again")
         self.engine, self.domain = engine, domain
 
+    def remember_count(self, count: float) -> None:
+        """Keep a released count with the public facts, so that it is asked for once."""
+        recoded = self.domain is not self.admitted_domain
+        self.admitted_domain = replace(self.admitted_domain, count=count)
+        self.domain = replace(self.domain, count=count) if recoded else self.admitted_domain
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")
 
@@ -147,16 +151,12 @@ class Session:
     @property
     def largest_n(self) -> int:
         """What keeps sums from wrapping: n where it is public."""
-        return self._public_n or PRIVATE_N_CAP
+        return (self.domain.n if self.budget.neighbors.n_is_public else None) or PRIVATE_N_CAP
 
     @property
     def largest_n_of_choices(self) -> int:
         """The same for scores, which must not wrap at all: more records than any machine holds where n is private."""
-        return self._public_n or CHOICE_N_CAP
-
-    @property
-    def _public_n(self) -> int | None:
-        return self.domain.n if self.budget.neighbors.n_is_public else None
+        return (self.domain.n if self.budget.neighbors.n_is_public else None) or CHOICE_N_CAP
 
     def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered.
@@ -284,7 +284,3 @@ class Session:
     def is_observed(self) -> bool:
         """Whether a test looks on, or did."""
         return self._observed or current_observer() is not None
-
-    def reasons(self) -> Sequence[str]:
-        """Why there is no guarantee, beyond what the events tell."""
-        return doubts(self.entropy, observed=self.is_observed)

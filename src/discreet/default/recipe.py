@@ -19,7 +19,7 @@
 travel far, and a direction that noise hides hardly moves. Clips and shrunk rows bias what the steps find. Calibration
 takes most of that back, weighted steps all of it as the signal widens R; they cut slopes of an unbounded loss at
 ``slope_limit`` deviations. The first of these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t
-is Nesterov's momentum. The last forget the noise of all before them. d filters what is noise (``solvers/shrinkage``).
+is Nesterov's momentum. The last forget the noise of all before them. d filters what is noise (``posterior_weights``).
 For K classes v has K columns.
 
 Which recipe ``solver="auto"`` is: ``table``. Released: what the box calls noisy. Cost: n p^2 for M, for y and for each
@@ -27,7 +27,8 @@ H; n p for each gradient.
 
 Privacy
 -------
-Relation and sensitivity: ``noisy_mean``, ``noisy_mean_squares``, ``noisy_second_moment``, ``noisy_gradient``,
+Relation and sensitivity: ``noisy_mean``, ``noisy_mean_squares``, ``noisy_second_moment``, ``noisy_gradient``, for the
+shares of two classes ``noisy_coordinate_gradient``,
 ``noisy_curvature``, ``noisy_squared_slopes``, ``noisy_weighted_gradient`` and, for a numeric target,
 ``noisy_share_within`` and ``noisy_coordinate_gradient`` or ``noisy_target_moments``: each proven at the curator, on
 records recoded by public and released values, which maps neighboring tables to neighboring tables (``Curator.recode``).
@@ -49,63 +50,66 @@ from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
-from discreet.default.classes import best_constant, best_log_count, class_shares
-from discreet.default.rows import LEAST_DIRECTION, Rows, Units, declared_features, declared_rows, pulled, whitened
+from discreet.default.rows import Rows, Units, declared_features, declared_rows
+from discreet.default.target import best_constant, best_log_count, class_shares, search_releases, search_target
 from discreet.default.weighted import Step, Weighted, columns, flat, inside
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
+from discreet.losses.base import Loss, slope_at_zero
+from discreet.losses.classification import contrasts
 from discreet.parameters import Count, CountOrZero, OneOf, Positive, Weight, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import (
     UNWATCHED,
+    AuditCase,
     Progress,
     Solution,
     count_release,
     public_count,
 )
 from discreet.solvers.calibration import CLASSES, calibrate, mean_curvature
-from discreet.solvers.center_and_scale import (
+from discreet.solvers.coordinates import (
+    COUNT_SHARE,
+    LEAST_DIRECTION,
     Target,
-    affine,
     estimate_features,
     estimate_target,
     feature_releases,
     longer_in_l1,
+    longest_row,
     noise_of,
     noises,
+    ridge_in,
     shares_to_noise,
+    standard_rows,
+    whiten,
 )
-from discreet.solvers.class_refinement import contrasts
-from discreet.solvers.gradient_loop import average_weights, project, slope_at_zero
-from discreet.solvers.refinement import longest_row
-from discreet.solvers.registry import AuditCase, register, register_part
-from discreet.solvers.target_search import search_releases, search_target
-from discreet.solvers.uncertainty.stage_noise import (
+from discreet.solvers.gradient_loop import average_weights, project
+from discreet.solvers.propagation import affine
+from discreet.solvers.settings import LARGEST
+from discreet.solvers.traces import (
     CalibratedTrace,
     ContrastsTrace,
+    DescentTrace,
     DirectionsTrace,
+    Noise,
     RefinedTrace,
-    left_of_start,
+    left_after_steps,
 )
-from discreet.solvers.uncertainty.traces import DescentTrace, Noise
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-BALL = 100.0
-"""Clipped steps stay within this ball: a predictor of a hundred deviations is certain of everything."""
 WEIGHTED_REACH = 64.0
 """Rows longer than this many typical ones are shrunk also by weighted steps: it bounds the lattice."""
 FORGOTTEN = 1 / 2
 """What a Newton step leaves of the error before it, about: the Hessian is noisy, and changes on the way."""
 TWO_HESSIANS = 8
 """Newton steps from which on a second Hessian is taken halfway."""
-COUNT_SHARE = 0.02
-"""What a count gets of mu^2, where n is private: one number with sensitivity 1 needs no more."""
+EQUAL = 0.25
+"""The part of the Newton steps' share that is divided equally."""
 
 
-@register_part("Shares")
 @dataclass(frozen=True)
 class Shares:
     """Shares of mu^2; the clipped steps get the rest.
@@ -142,7 +146,6 @@ class Shares:
         check_fields(self)
 
 
-@register("recipe")
 @dataclass(frozen=True)
 class Recipe:
     """Few noisy steps in estimated coordinates: what ``solver="auto"`` mostly is.
@@ -222,7 +225,10 @@ class Recipe:
         shares = self.shares
         asked = [*self._shape_releases(domain, loss)]
         if self._counts_classes(domain, loss):
-            asked.append(_share("noisy_gradient", 1, shares.target))
+            entry = _share(
+                "noisy_coordinate_gradient", 1, shares.target, 1
+            )  # of records as they are, so it comes first
+            asked = [entry, *asked] if loss.n_outputs == 1 else [*asked, _share("noisy_gradient", 1, shares.target)]
         calibration = [_share("noisy_gradient", 1, shares.calibration)] if self._calibrates(loss) else []
         weighted = [*self._weighted_releases(loss)]
         rest = 1.0 - math.fsum(r.count / r.relative_noise**2 for r in (*asked, *calibration, *weighted))
@@ -293,8 +299,11 @@ class Recipe:
         """Estimate coordinates, take the clipped steps, calibrate, take the weighted steps."""
         with on_one_thread(curator.domain.n_features):
             n, admitted = public_count(curator), curator.domain
-            rows = self._rows(curator, penalty, n)
-            classes = self._class_shares(curator, admitted, n) if self._counts_classes(admitted, curator.loss) else None
+            counts = self._counts_classes(admitted, curator.loss)
+            classes = self._class_shares(curator, admitted, n) if counts and curator.loss.n_outputs == 1 else None
+            rows = self._rows(curator, admitted, penalty, n)
+            if counts and classes is None:
+                classes = self._class_shares(curator, admitted, n)
             loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
             rows = self._started(loss, rows, penalty, admitted, classes)
             curator.recode(rows.recoding, loss=loss.widened(1.0))
@@ -307,9 +316,9 @@ class Recipe:
                 found = self._weighted_steps(curator, loss, rows, penalty, found, admitted, n)
             return found
 
-    def _rows(self, curator: "Curator", penalty: Penalty, n: float) -> Rows:
+    def _rows(self, curator: "Curator", domain: Domain, penalty: Penalty, n: float) -> Rows:
         """Estimate the coordinates in which steps are taken."""
-        domain, loss = curator.domain, curator.loss
+        loss = curator.loss
         target = Target() if not loss.log_link else Target(1.0, loss.typical_slope(domain.target_bound))
         if loss.task == "regression" and self.shares.target > 0:
             looks = self._looks(domain, loss)
@@ -318,24 +327,23 @@ class Recipe:
         features = estimate_features(curator, n, self.least_scale) if estimated else declared_features(domain)
         size = math.sqrt(features.square_length)
         longest = self.row_radius * size * math.hypot(1.0, self.constant * domain.intercept)
-        standard = replace(
-            features.recoding,
-            scale=features.recoding.scale * longest,
-            constant=self.constant * size / longest,
-            row_norm=1.0 if curator.noise_multiplier else math.inf,
-            target_center=target.center if loss.movable_target else 0.0,
-            target_scale=target.scale if loss.movable_target else 1.0,
+        standard = standard_rows(
+            features,
+            target if loss.movable_target else Target(),
+            constant=self.constant * size,
+            longest=longest,
+            noiseless=curator.noise_multiplier == 0,
         )
         if self.coordinates != "full":
             return declared_rows(domain, standard, self.row_radius, target)
         curator.recode(standard, once=True)
         clip = longer_in_l1(curator, domain.n_features) ** 2 if curator.noise_multiplier else curator.domain.row_norm**2
         second = curator.noisy_second_moment(clip=clip, n=n)
-        noise = noises(curator, "noisy_second_moment")[0] / curator.budget.neighbors.sum_factor**0.5 * clip
-        noise = noise if not curator.budget.is_pure else noise_of(curator, "noisy_second_moment", clip, 1.0)
-        pull = pulled(penalty, standard, domain)
+        noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
+        edge = noise / n * math.sqrt(2.0 * len(second))
+        pull = ridge_in(penalty, standard, domain)
         added = np.zeros_like(second) if pull is None else pull.hessian / Units.of(loss, target).largest_curvature
-        return whitened(second, added, noise / n * math.sqrt(2.0 * len(second)), self.floor, standard, domain, target)
+        return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain)))
 
     def _clipped_steps(
         self,
@@ -349,7 +357,7 @@ class Recipe:
         """Take steps on clipped gradients with momentum; return the average of the iterates, and what was done."""
         loss = curator.loss
         units = Units.of(loss, rows.target)
-        pull, step = pulled(penalty, rows.recoding, admitted), 1.0 / units.largest_curvature
+        pull, step = ridge_in(penalty, rows.recoding, admitted), 1.0 / units.largest_curvature
         clip = self.clip * units.slope * rows.length * longer_in_l1(curator, admitted.n_features)
         start = curator.domain.starting_point if rows.start is None else rows.start
         v = last = start
@@ -365,9 +373,11 @@ class Recipe:
             moved = ahead - step * gradient
             if pull is not None and implicit is not None:
                 moved = np.asarray(np.linalg.solve(implicit, moved - step * pull.gradient(np.zeros_like(v))))
-            v, last = project(moved, BALL), v
+            v, last = project(moved, LARGEST), v
             mean = mean + weights[t + 1] * v
-        noise = replace(Noise.of(curator, "noisy_gradient"), relative=self._relative_noise(curator, admitted))
+        entries = [release for release in curator.plan.releases if release.query == "noisy_gradient"]
+        is_second = loss.n_outputs > 1 and self._counts_classes(admitted, loss)  # after the shares of classes
+        noise = replace(Noise.of(curator, "noisy_gradient"), relative=entries[is_second].relative_noise)
         momenta = np.full(self.n_steps, self.momentum)
         trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
         if self.coordinates != "full" or loss.log_link or not self._calibrates(loss):
@@ -388,19 +398,20 @@ class Recipe:
 
     @staticmethod
     def _class_shares(curator: "Curator", admitted: Domain, n: float) -> Floats:
-        """Return the noisy shares of classes, at least their noise: by a gradient at 0 of rows that are a constant."""
-        loss = curator.loss
-        features, column = admitted.n_features - 1, np.zeros((admitted.n_features, 1))
-        column[-1] = 1.0
-        curator.recode(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0), once=True)
-        clip = slope_at_zero(loss)
-        gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0] / n
-        return class_shares(loss, np.atleast_1d(gradient), noises(curator, "noisy_gradient")[0] * clip / n)
+        """Return the noisy shares of classes, at least their noise: by the constant's entry of the gradient at 0.
 
-    def _relative_noise(self, curator: "Curator", admitted: Domain) -> float:
-        """Return the relative noise of the clipped steps: the second entry of their query, after shares of classes."""
-        entries = [release for release in curator.plan.releases if release.query == "noisy_gradient"]
-        return entries[int(self._counts_classes(admitted, curator.loss))].relative_noise
+        Of several outputs by the gradient of rows that are a constant.
+        """
+        loss, clip = curator.loss, slope_at_zero(curator.loss)
+        if loss.n_outputs == 1:
+            gradient = curator.noisy_coordinate_gradient(np.zeros(admitted.shape), admitted.n_features - 1, clips=clip)
+        else:
+            features, column = admitted.n_features - 1, np.zeros((admitted.n_features, 1))
+            column[-1] = 1.0
+            curator.recode(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0), once=True)
+            gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0]
+        query = "noisy_coordinate_gradient" if loss.n_outputs == 1 else "noisy_gradient"
+        return class_shares(loss, np.atleast_1d(gradient) / n, noises(curator, query)[0] * clip / n)
 
     def _calibrated(
         self,
@@ -472,7 +483,7 @@ class Recipe:
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)
         used = [step.factors for step in taken]
         steps = DirectionsTrace.of_steps(metric.vectors, used, curved, [step.noise for step in taken])
-        parts = (found, steps, left_of_start(used, curved), linear)
+        parts = (found, steps, left_after_steps(used, curved), linear)
         trace = RefinedTrace(*parts) if loss.n_outputs == 1 else ContrastsTrace(*parts, contrasts(loss.n_outputs))
         return Solution(w, trace, found.estimate)
 
@@ -502,7 +513,7 @@ def newton_shares(count: int, share: float) -> list[float]:
     """
     weights = [FORGOTTEN ** (count - 1 - t) for t in range(count)]
     total = math.fsum(weights)
-    return [share * (0.25 / count + 0.75 * weight / total) for weight in weights]
+    return [share * (EQUAL / count + (1.0 - EQUAL) * weight / total) for weight in weights]
 
 
 def _share(query: str, count: int, share: float, dimension: int | None = None) -> Release:

@@ -1,34 +1,77 @@
-"""Coordinates for a recipe's steps: the declared ones, or those of an estimated center, scale and second moment."""
+"""Coordinates for a recipe's steps: the declared ones, or those of an estimated center, scale and second moment.
+
+What steps added up to is shrunk by what is noise in it (``posterior_weights``), by empirical Bayes:
+
+    q_j = l_j w_j + N(0, noise^2),     w_j ~ N(0, x / l_j),     x ~ a mixture over a grid of variances with 0 in it
+    E[w_j | q_j] = d_j q_j,            d_j = E[ x / (l_j x + noise^2) | q_j ]
+
+The weights of the mixture are those under which all q together are likeliest (Stephens 2017, *False discovery rates: a
+new deal*, found by EM). A mixture keeps few large entries whole among many that are noise, which one common variance
+cannot; where all is noise, the weight is at x = 0 and nothing is left. Post-processing: it costs no budget.
+"""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
-from discreet.losses.base import Loss
-from discreet.penalties.base import Penalty
-from discreet.penalties.rescaled import Quadratic
+from discreet.losses.base import Loss, slope_at_zero
 from discreet.solvers.base import Solution
-from discreet.solvers.center_and_scale import Standardization, Target, affine, declared_coordinates, public_features
-from discreet.solvers.declared import declared_length
-from discreet.solvers.gradient_loop import slope_at_zero
-from discreet.solvers.shrinkage import posterior_weights
-from discreet.solvers.stage import Estimate
-from discreet.solvers.uncertainty.stage_noise import DirectionsTrace, StageTrace, steps_of
-from discreet.solvers.uncertainty.traces import DescentTrace
-from discreet.solvers.uncertainty.whitened_noise import Spectrum
-from discreet.typing import Floats
+from discreet.solvers.coordinates import (
+    Estimate,
+    Standardization,
+    Target,
+    declared_coordinates,
+    declared_length,
+    public_features,
+)
+from discreet.solvers.traces import DescentTrace, DirectionsTrace, Spectrum, StageTrace, steps_of
+from discreet.typing import Booleans, Floats
 
-LEAST_DIRECTION = 1e-7
-"""Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
+VARIANCES = np.concatenate([[0.0], np.geomspace(1e-3, 1e6, 28)])
+"""Candidates for x, in units of noise^2 over the mean of l."""
+ROUNDS = 60
+"""Of EM: weights move by less than a hundredth from here on."""
+
+
+def posterior_weights(
+    q: Floats, values: Floats, noise: float, clear: Booleans | None = None, most: float = math.inf
+) -> Floats:
+    """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
+
+    Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l. The mixture's
+    mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise.
+    """
+    if noise == 0:
+        return np.asarray(1.0 / values)
+    known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
+    if not known.any():
+        return np.zeros(len(q))
+    x = VARIANCES * (noise**2 / float(values[known].mean()))
+    variances = np.multiply.outer(x, values) + noise**2
+    logs = -0.5 * (np.log(variances) + q**2 / variances)
+    likelihood = np.exp(logs - logs.max(axis=0))
+    weights = np.full(len(x), 1.0 / len(x))
+    for _ in range(ROUNDS):
+        weights = _posterior(weights, likelihood[:, known]).mean(axis=1)
+    mean = float(weights @ x)
+    if mean > most:
+        weights *= most / mean
+        weights[0] += 1.0 - float(weights.sum())
+    return np.asarray((_posterior(weights, likelihood) * (x[:, None] / variances)).sum(axis=0))
+
+
+def _posterior(weights: Floats, likelihood: Floats) -> Floats:
+    joint = weights[:, None] * likelihood
+    return np.asarray(joint / joint.sum(axis=0))
+
+
 PREDICTED = {"classification": 4.0, "regression": 0.05}
 """How large the square of a predictor mostly is at most: log odds of 2; a fifth of half a target's declared range."""
 SPREAD_OF_COUNTS = 2.0
 """How much more counts vary than a Poisson law of their mean: their curvature, and at most their deviation."""
-REACH = 16.0
-"""Rows longer than this many typical ones are shrunk also after whitening: it bounds the lattice."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +103,12 @@ class Rows:
     estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0).
     """
 
+    target: Target
     recoding: Recoding
     length: float
     moment: Floats
     widest: Floats
     mean: Floats
-    target: Target
     spectrum: Spectrum | None = None
     start: Floats | None = None
     margin: float = 0.0
@@ -120,54 +163,6 @@ class Rows:
         return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)))
 
 
-def pulled(penalty: Penalty, recoding: Recoding, admitted: Domain) -> Quadratic | None:
-    """Return an L2 penalty in recoded coordinates, exactly; None where there is none."""
-    if not penalty.ridge or penalty.strong_convexity == 0:
-        return None
-    return Quadratic(*affine(recoding, admitted), penalty.strong_convexity / recoding.target_scale**2)
-
-
-def whitened(
-    second: Floats, added: Floats, edge: float, floor: float, standard: Recoding, domain: Domain, target: Target
-) -> Rows:
-    """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the noisy second moment of standardized rows.
-
-    Eigenvalues of M below the edge of its noise do not stand out of it: for the length of rows each is taken for its
-    part of what the trace leaves to them, and for nothing where a second moment is asked for.
-    """
-    values, vectors = np.linalg.eigh(second)
-    clear = values > edge
-    hidden = max(1, int((~clear).sum()))
-    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / hidden
-    likely = np.where(clear, values, min(edge, rest))
-    most = np.where(clear, values, min(edge, rest + math.sqrt(2.0) * edge / hidden))  # and two deviations of the trace
-    bent, axes = np.linalg.eigh((vectors * np.maximum(values, 0.0)) @ vectors.T + added)
-    kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
-    matrix = (axes / np.sqrt(kept)) @ axes.T
-    inside = matrix @ vectors
-    moment, widest = ((inside * kind) @ inside.T for kind in (np.where(clear, values, 0.0), most))
-    length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
-    entry = edge / (2.0 * math.sqrt(len(second)))  # the noise of an entry off the diagonal, of the mean of two
-    mean = matrix @ filtered_mean(second, entry) / standard.constant if domain.intercept else np.zeros(len(second))
-    recoding = replace(standard, matrix=matrix, reach=REACH * length if math.isfinite(standard.row_norm) else None)
-    ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
-    farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
-    shares, directions = np.linalg.eigh(moment)
-    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
-    return Rows(recoding, length, moment, widest, mean, target, spectrum)
-
-
-def filtered_mean(second: Floats, noise: float) -> Floats:
-    """Return the mean of rows times their constant, the last column of M: the features' part shrunk by what is noise.
-
-    Features were centered, so that it is small; by James and Stein's rule, of entries with this noise.
-    """
-    features = second[:-1, -1]
-    square = float(features @ features)
-    kept = max(0.0, 1.0 - len(features) * noise**2 / square) if square > 0 else 0.0
-    return np.append(kept * features, second[-1, -1])
-
-
 def declared_features(domain: Domain) -> Standardization:
     """Return the declared ranges (or public moments) as coordinates, with a typical row's length."""
     if domain.moments is not None:
@@ -182,4 +177,4 @@ def declared_rows(domain: Domain, standard: Recoding, radius: float, target: Tar
     each = max(1.0 / radius**2 - constant**2, 0.0) / max(1, features)
     moment = np.append(np.full(features, each), constant**2)[: domain.n_features]
     mean = np.append(np.zeros(features), constant)[: domain.n_features]
-    return Rows(standard, 1.0 / radius, np.diag(moment), np.diag(moment), mean, target)
+    return Rows(target, standard, 1.0 / radius, np.diag(moment), np.diag(moment), mean)

@@ -15,45 +15,23 @@ from discreet.budget import Budget
 from discreet.default.recipe import Recipe, Shares
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import Solver
-from discreet.solvers.gradient_defaults import wide_steps
-from discreet.solvers.registry import solver_named
+from discreet.solvers import settings
+from discreet.solvers.base import Solver, solver_named
+from discreet.solvers.coordinates import is_wide
+from discreet.solvers.settings import Setting, beyond, within
 from discreet.solvers.signal import Signal
-
-Rule = float | Callable[[Signal], float]
-
 
 # --- forms: the first line that holds -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Facts:
-    """The public facts that a choice is made from."""
-
-    domain: Domain
-    loss: Loss
-    penalty: Penalty
-    budget: Budget
-
-    @property
-    def signal(self) -> Signal:
-        """N and its powers."""
-        return Signal.of(self.domain, self.budget)
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether targets are numbers."""
-        return self.loss.task == "regression"
+class Facts(settings.Facts):
+    """The public facts that a form is chosen from."""
 
     @property
     def misleads(self) -> bool:
         """Whether a Hessian may mislead where clipped steps end: flat losses, and several classes (not calibrated)."""
         return not (self.loss.sigmoid_link or self.loss.log_link or self.loss.quadratic)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether a second moment is too much: sparse records, or p^2 numbers too many."""
-        return self.domain.sparse or self.domain.n_features > WIDEST
 
     @property
     def few_columns_matter(self) -> bool:
@@ -64,7 +42,7 @@ class Facts:
     @property
     def is_recipe(self) -> bool:
         """Whether a recipe's steps serve loss, penalty and records."""
-        return not self.is_wide and (not self.is_regression or self.loss.movable_target or self.loss.log_link)
+        return not is_wide(self.domain) and (not self.is_regression or self.loss.movable_target or self.loss.log_link)
 
     @property
     def is_weak(self) -> bool:
@@ -81,12 +59,10 @@ class Facts:
         """Whether objective perturbation serves: public n, one row per person, a proven loss, one machine."""
         proven = self.loss.proven and self.penalty.ridge and not self.is_regression
         follows = self.domain.moments is None or not self.budget.is_pure  # scales are followed by Gaussian noise alone
-        local = self.domain.n is not None and not self.domain.grouped and not self.domain.remote
+        local = self.domain.n is not None and not (self.domain.grouped or self.domain.remote or self.domain.weighted)
         return proven and follows and local and self.domain.start is None  # it takes no steps from anywhere
 
 
-WIDEST = 2048
-"""Columns beyond which p^2 numbers are too many."""
 GREEDY = 8.0
 """The signal per coefficient below which an L1 penalty is followed by greedy steps."""
 WEAK, SCALES, LEAST_MEAN = 5.0, 15.0, 25.0
@@ -112,10 +88,14 @@ FORMS = (
         lambda f: f.budget.is_pure and not (f.loss.movable_target and f.is_recipe and f.penalty.ridge),
         "full batches have the least noise per pass",
     ),
-    Form("gcd", lambda f: f.few_columns_matter and not f.is_wide, "greedy steps find the few columns that matter"),
+    Form(
+        "gcd", lambda f: f.few_columns_matter and not is_wide(f.domain), "greedy steps find the few columns that matter"
+    ),
     Form(
         "wide",
-        lambda f: f.is_wide and f.penalty.l1_l2 is not None and not f.is_regression and f.signal.total >= LEAST_MEAN,
+        lambda f: (
+            is_wide(f.domain) and f.penalty.l1_l2 is not None and not f.is_regression and f.signal.total >= LEAST_MEAN
+        ),
         "rows of sparse or very wide records have the noise of their own length only",
     ),
     Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
@@ -132,7 +112,7 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
     if form.name == "recipe":
         solver: Solver = recipe_for(facts)
     elif form.name == "wide":
-        solver = wide_steps(domain, loss, budget)
+        solver = settings.wide_steps(facts, lambda steps: steps)
     else:
         solver = solver_named(form.name, domain, loss, penalty, budget)
     return solver, f"auto chose {form.name}: {form.reason}"
@@ -141,55 +121,44 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
 # --- settings of a recipe ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A field of the recipe: its rule for classes and for numbers, and the reason."""
-
-    name: str
-    classes: Rule
-    numbers: Rule
-    reason: str
-
-
-def within(low: float, value: float, high: float) -> float:
-    """Return the value, or the end of the range that it is beyond."""
-    return min(high, max(low, value))
-
-
 SETTINGS = (
-    Setting("n_steps", lambda s: within(12, 1.5 * s.columns**0.5, 24), lambda s: within(12, 1.5 * s.columns**0.5, 24),
-            "in whitened coordinates few steps do; wide tables have more directions that are not quite white"),
-    Setting("momentum", 0.6, 0.6, "brings flat directions along; more of it carries noise along"),
-    Setting("clip", 0.8, lambda s: within(0.2, 0.2 * (s.per_coefficient / 25) ** 1.2, 1.6),
-            "of the slope at 0: clipped slopes halve the noise, and bias the length, which calibration corrects"),
-    Setting("constant", 0.5, lambda s: s.columns**-0.5,
-            "an intercept is learned first where it is large; a number's target is centered before"),
-    Setting("row_radius", lambda s: beyond(1000, s.per_matrix) ** 0.2, lambda s: 0.8 * beyond(100, s.per_row) ** 0.35,
-            "long rows raise everybody's noise; for numbers they carry more of the slope"),
-    Setting("floor", 0.35, 0.35, "directions below the noise are shrunk, not cut off"),
-    Setting("least_scale", 0.1, lambda s: within(0.002, 20 / s.per_row, 0.1),
-            "a smaller one blows up rare categories; numbers in ranges far too wide need it"),
-    Setting("calibration_clip", 3.2, lambda s: 0.2 * s.total**0.5, "its noise falls as its bias does"),
-    Setting("n_newton", lambda s: newton(s.per_record / 4), lambda s: newton(s.per_record / 50),
-            "from where their noise is below the sampling error on; numbers gain from bounded slopes for longer"),
-    Setting("n_travel", lambda s: travel(s.per_record / 40), lambda s: travel(s.per_record / 500),
-            "clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
-    Setting("weight_radius", lambda s: radius(s, s.per_record ** (1 / 3)), lambda s: radius(s, s.per_record**0.25),
-            "noise falls against the sampling error, bias with it, and the metric stays above its noise"),
-    Setting("slope_limit", 4.0, lambda s: max(3.0, 1.2 * s.per_record**0.25), "classes have bounded slopes"),
+    Setting("n_steps", lambda s: Recipe.n_steps * within(1, s.columns**0.5 / 8, 2),
+            reason="in whitened coordinates few steps do; wide tables have more directions that are not quite white"),
+    Setting("momentum", Recipe.momentum, reason="brings flat directions along; more of it carries noise along"),
+    Setting("clip", Recipe.clip, numbers=lambda s: 0.2 * within(1, (s.per_coefficient / 25) ** 1.2, 8),
+            reason="of the slope at 0: clipped slopes halve the noise, and bias lengths, which calibration corrects"),
+    Setting("constant", Recipe.constant, numbers=lambda s: s.columns**-0.5,
+            reason="an intercept is learned first where it is large; a number's target is centered before"),
+    Setting("row_radius", lambda s: beyond(1000, s.per_matrix) ** 0.2,
+            numbers=lambda s: 0.8 * beyond(100, s.per_row) ** 0.35,
+            reason="long rows raise everybody's noise; for numbers they carry more of the slope"),
+    Setting("floor", Recipe.floor, reason="directions below the noise are shrunk, not cut off"),
+    Setting("least_scale", Recipe.least_scale, numbers=settings.SETTINGS["one_shot.least_scale"].rule,
+            reason="a smaller one blows up rare categories; numbers in ranges far too wide need it"),
+    Setting("calibration_clip", Recipe.calibration_clip, numbers=lambda s: 0.2 * s.total**0.5,
+            reason="its noise falls as its bias does"),
+    Setting("n_newton", lambda s: newton(s.per_record / 4), numbers=lambda s: newton(s.per_record / 50),
+            reason="from where their noise is below the sampling error; numbers gain from bounded slopes for longer"),
+    Setting("n_travel", lambda s: travel(s.per_record / 4), numbers=lambda s: travel(s.per_record / 50),
+            reason="clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
+    Setting("weight_radius", lambda s: radius(s, 1.2 * s.per_record ** (1 / 3)),
+            numbers=lambda s: radius(s, widened(s)),
+            reason="noise falls against the sampling error, bias with it, and the metric stays above its noise"),
+    Setting("slope_limit", Recipe.slope_limit, numbers=lambda s: max(3.0, widened(s)),
+            reason="classes have bounded slopes"),
 )  # fmt: skip
 SHARES = (
-    Setting("target", lambda s: within(0.02, 12 / s.total, 0.2), lambda s: within(0.05, 12 / s.total, 0.3),
-            "a wrong mean costs more than a wrong slope"),
-    Setting("mean", 0.04, 0.04, "flat: p numbers of one answer"),
-    Setting("scale", 0.08, 0.06, "ranges that are too wide cost most of all"),
-    Setting("moment", 0.2, 0.2, "p^2 numbers; more of it starves the steps"),
-    Setting("calibration", 0.07, 0.1, "two numbers; skewed targets need them more"),
-    Setting("slope", 0.0, 0.01, "one number"),
-    Setting("bound", 0.04, 0.04, "p^2 numbers of rows that are not shrunk; these four where there are such steps"),
-    Setting("travel", 0.06, 0.06, "Newton steps forget its noise"),
-    Setting("hessian", 0.06, 0.06, "p^2 numbers at the estimate"),
-    Setting("newton", 0.24, 0.24, "about as much as the clipped steps keep"),
+    Setting("target", lambda s: within(0.02, 12 / s.total, 0.2), numbers=lambda s: within(0.05, 12 / s.total, 0.3),
+            reason="a wrong mean costs more than a wrong slope"),
+    Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
+    Setting("scale", Shares.scale, numbers=0.06, reason="ranges that are too wide cost most of all"),
+    Setting("moment", Shares.moment, reason="p^2 numbers; more of it starves the steps"),
+    Setting("calibration", Shares.calibration, numbers=0.1, reason="two numbers; skewed targets need them more"),
+    Setting("slope", 0.0, numbers=Shares.slope, reason="one number"),
+    Setting("bound", Shares.bound, reason="p^2 numbers of rows that are not shrunk; these four with such steps"),
+    Setting("travel", Shares.travel, reason="Newton steps forget its noise"),
+    Setting("hessian", Shares.hessian, reason="p^2 numbers at the estimate"),
+    Setting("newton", Shares.newton, reason="about as much as the clipped steps keep"),
 )  # fmt: skip
 PURE = {"n_steps": 4.0, "target_looks": 0.0, "n_travel": 0.0, "n_newton": 0.0}
 PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
@@ -211,14 +180,9 @@ LOOKED_FOR = 8.0
 """The signal of a mean from which on a numeric target's place is looked for: below it is left where it was declared."""
 
 
-def beyond(start: float, signal: float) -> float:
-    """Return how many times the signal is beyond a start, at least 1."""
-    return max(1.0, signal / start)
-
-
 def travel(excess: float) -> float:
-    """Return how many steps come before the Hessian."""
-    return within(0, 10 * (excess**0.5 - 1), 100)
+    """Return how many steps come before the Hessian: from ten times the signal on that Newton steps need."""
+    return within(0, LEAST_TRAVEL * ((excess / LEAST_TRAVEL) ** 0.5 - 1), LEAST_TRAVEL**2)
 
 
 def newton(excess: float) -> float:
@@ -227,8 +191,13 @@ def newton(excess: float) -> float:
 
 
 def radius(signal: Signal, wanted: float) -> float:
-    """Return 1.2 times the wanted radius, as far as a Hessian of such rows stands out of its noise."""
-    return max(1.25, min(1.2 * wanted, math.sqrt(0.1 * signal.per_matrix)))
+    """Return the wanted radius, as far as a Hessian of such rows stands out of its noise."""
+    return max(Recipe.weight_radius, min(wanted, math.sqrt(0.1 * signal.per_matrix)))
+
+
+def widened(signal: Signal) -> float:
+    """Return how far rows and slopes of numbers count in full, in typical ones."""
+    return 1.2 * math.sqrt(math.sqrt(signal.per_record))
 
 
 def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
@@ -237,21 +206,21 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
         facts.signal,
         next(form.coordinates for form in FORMS if form.coordinates and form.holds(facts)),
     )
-    settings: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | COORDINATES[coordinates]
+    values: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | COORDINATES[coordinates]
     if not weighted:
-        settings |= {"n_travel": 0.0, "n_newton": 0.0}
+        values |= {"n_travel": 0.0, "n_newton": 0.0}
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
     shares["target"] *= signal.total >= LOOKED_FOR or not facts.is_regression
-    if settings["n_newton"]:
-        settings["n_travel"] = max(settings["n_travel"], LEAST_TRAVEL * facts.misleads)
+    if values["n_newton"]:
+        values["n_travel"] = max(values["n_travel"], LEAST_TRAVEL * facts.misleads)
         early = within(LEAST_EARLY, (EARLY / signal.per_record) ** 0.25, 1.0)
         shares = {name: early * share for name, share in shares.items()}
         shares["newton"] += 1.0 - early
-    settings["target_looks"] = 16 * (signal.total >= LOOKED_FOR)
+    values["target_looks"] = Recipe.target_looks * (signal.total >= LOOKED_FOR)
     if facts.budget.is_pure:
-        settings, shares = settings | PURE, shares | PURE_SHARES
-    whole = {name: round(settings.pop(name)) for name in COUNTS if name in settings}
-    return Recipe(coordinates, Shares(**shares), **whole, **settings)
+        values, shares = values | PURE, shares | PURE_SHARES
+    whole = {name: round(values.pop(name)) for name in COUNTS if name in values}
+    return Recipe(coordinates, Shares(**shares), **whole, **values)
 
 
 LARGEST = 1e3
@@ -261,15 +230,14 @@ COUNTS = ("n_steps", "n_travel", "n_newton", "target_looks")
 
 def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
     """Return a setting's value."""
-    rule = row.numbers if facts.is_regression else row.classes
-    return min(LARGEST, float(rule(signal) if callable(rule) else rule))
+    return min(LARGEST, row.value(signal, is_regression=facts.is_regression))
 
 
 # --- terms of a table ----------------------------------------------------------------------------------
 
 CURVES = (
-    Setting("8", 6.0, 8.0, "rough bends gain more than their noise costs"),
-    Setting("4", 6.0, 6.0, "smooth bends gain more than their noise costs"),
+    Setting("8", 6.0, numbers=8.0, reason="rough bends gain more than their noise costs"),
+    Setting("4", 6.0, reason="smooth bends gain more than their noise costs"),
 )
 """Knots of the curves of a table's numbers, and the signal per coefficient, those of bends counted, from which on: the
 first that holds, and lines where none does."""

@@ -8,21 +8,21 @@ import numpy as np
 
 from discreet.bounds import Domain
 from discreet.curator import Recoding
-from discreet.default.rows import Units, pulled
+from discreet.default.rows import Units, posterior_weights
 from discreet.losses.base import Loss
+from discreet.losses.classification import contrasts
 from discreet.penalties.base import Penalty
-from discreet.penalties.metric_prox import metric_prox
-from discreet.solvers.center_and_scale import affine, noises
-from discreet.solvers.class_refinement import contrasts
+from discreet.penalties.recoded import metric_prox
+from discreet.solvers.coordinates import noises, ridge_in
 from discreet.solvers.gradient_loop import Momentum, Path, project
-from discreet.solvers.shrinkage import posterior_weights
+from discreet.solvers.propagation import affine
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 COUPLED = 0.25
-"""The largest norm of a record's couplings between classes (``losses.softmax``)."""
+"""The largest norm of a record's couplings between classes (``Softmax``)."""
 WIDEST_RESIDUAL = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
 CURVED = 0.05
@@ -76,7 +76,7 @@ class Weighted:
         self._curator, self._loss, self._recoding = curator, loss, recoding
         self._units, self._curvature, self._longest = units, loss.smoothness, LONGEST_STEP
         self._admitted, self._penalty = admitted, penalty
-        self._n, self._reach, self._pull = n, reach, pulled(penalty, recoding, admitted)
+        self._n, self._reach, self._pull = n, reach, ridge_in(penalty, recoding, admitted)
         self._clip, self._basis = loss.lipschitz * reach, contrasts(loss.n_outputs)
         self._noises = noises(curator, "noisy_weighted_gradient")
         self.at_corner: Floats | None = None

@@ -9,8 +9,11 @@ from typing import Any
 
 NAMES = ("certificate", "deployments-registry", "ledger-entry", "ledger-statement", "model-folder", "schema-file")
 
+Json = dict[str, Any]
+"""A JSON object, or a table of a TOML file: plain values by name."""
 
-def json_schema(name: str) -> dict[str, Any]:
+
+def json_schema(name: str) -> Json:
     """Return the JSON Schema of a file format.
 
     Parameters
@@ -32,5 +35,5 @@ def json_schema(name: str) -> dict[str, Any]:
     """
     if name not in NAMES:
         raise ValueError(f"there is a JSON Schema of {', '.join(NAMES)}")
-    found: dict[str, Any] = json.loads(files("discreet.json_schemas").joinpath(f"{name}.json").read_text("utf-8"))
+    found: Json = json.loads(files("discreet.json_schemas").joinpath(f"{name}.json").read_text("utf-8"))
     return found

@@ -1,28 +1,38 @@
-"""``Ledger``: caps are granted, fits are charged before they touch a record, and nothing is ever forgotten."""
+"""``Ledger``: caps are granted, fits are charged before they touch a record, and nothing is ever forgotten.
 
+**The default.** Which ledger is meant where none is named: the environment's, then the configuration file's.
+
+``DISCREET_LEDGER`` is a path or a URL. The file is ``discreet/config.toml`` under ``XDG_CONFIG_HOME`` (``~/.config``),
+with a line ``ledger = "..."``.
+"""
+
+import os
 import secrets
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import to_dict
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
-from discreet.ledger import charges, recognition, rows
+from discreet.ledger import rows
 from discreet.ledger.account import Account, Spent
-from discreet.ledger.chain import Entry
-from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.names import name_of
+from discreet.ledger.chain import Entry, Verified, canonical, check_certificate, verified
+from discreet.ledger.fingerprint import Fingerprint, Notice, compare, noted
 from discreet.ledger.reservation import Reservation
-from discreet.ledger.statements import Statements
-from discreet.ledger.store import MEMORY, Connection, OverCap, is_path, store_for
+from discreet.ledger.rows import name_of
+from discreet.ledger.store import FORMAT, MEMORY, Connection, OverCap, is_path, store_for
+
+VARIABLE = "DISCREET_LEDGER"
 
 
-class Ledger(Statements):
+class Ledger:
     """Account of everything that is ever spent on data sets, across fits, processes, people and years.
 
     Parameters
@@ -136,26 +146,26 @@ class Ledger(Statements):
         """
         with self._store.writing() as at:
             dataset = name_of(dataset)
-            found = rows.account(at, dataset)
-            if found is None:
+            before = rows.account(at, dataset)
+            if before is None:
                 new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
                 self._append(at, "grant", dataset, _cap(new))
                 rows.add(at, new)
                 return new
-            if found.parent is not None:
+            if before.parent is not None:
                 raise LedgerError("a part has the cap of the whole: grant to the whole")
             if (
-                Budget(1.0, 0.0, neighbors or found.neighbors).neighbors is not found.neighbors  # type: ignore[arg-type]
-                or (unit or found.unit) != found.unit
-                or (found.delta if delta is None else delta) != found.delta
+                Budget(1.0, 0.0, neighbors or before.neighbors).neighbors is not before.neighbors  # type: ignore[arg-type]
+                or (unit or before.unit) != before.unit
+                or (before.delta if delta is None else delta) != before.delta
             ):
                 raise LedgerError("delta, the relation and the unit of a data set cannot be changed: only epsilon can")
-            changed = [one.granted(epsilon) for one in rows.family(at, dataset)]
-            if not all(one.is_within for one in changed):
+            changed = [account.granted(epsilon) for account in rows.family(at, dataset)]
+            if not all(account.is_within for account in changed):
                 raise LedgerError("more than this cap is spent already: a cap cannot be lowered below that")
             self._append(at, "grant", dataset, _cap(changed[0]))
             rows.set_caps(at, changed)
-            return next(one for one in changed if one.name == dataset)
+            return next(account for account in changed if account.name == dataset)
 
     def divide(self, dataset: str, parts: Sequence[str]) -> list[Account]:
         """Declare disjoint parts of a data set, each with an account: what is spent on one costs the others nothing.
@@ -197,14 +207,14 @@ class Ledger(Statements):
                 raise LedgerError("a part cannot be divided: declare finer parts of the whole")
             if len(rows.family(at, whole.name)) > 1:
                 raise LedgerError("the data set is divided already: people in parts of both would have two caps")
-            made = []
+            accounts = []
             for name in map(name_of, parts):
                 if rows.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
-                made.append(whole.part(name))
+                accounts.append(whole.part(name))
                 self._append(at, "part", name, {"of": whole.name})
-                rows.add(at, made[-1])
-            return made
+                rows.add(at, accounts[-1])
+            return accounts
 
     def bind(self) -> None:
         """Take the place where the ledger's file is now for its own: after it was moved, copied or restored.
@@ -284,7 +294,7 @@ class Ledger(Statements):
         charge = known.charge(priced)
         body: dict[str, Any] = {
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
-            "events": [to_dict(event) for event in events],
+            "events": [event.to_dict() for event in events],
             "label": label,
             "about": about,
         }
@@ -293,7 +303,7 @@ class Ledger(Statements):
         try:
             with self._store.writing() as at:
                 if charge_id is not None and (old := rows.entry_of_charge(at, charge_id)):
-                    return self._reservation(at, old, charges.repeated(at, old, dataset, body))
+                    return self._reservation(at, old, _repeated(at, old, dataset, body))
                 family = rows.family(at, dataset)
                 if not all(one.charged(charge).is_within for one in family):
                     raise OverCap
@@ -310,11 +320,183 @@ class Ledger(Statements):
         another number of durable writes.
         """
         with suppress(LedgerError), self._store.writing() as at:  # a failure here alone would reveal the records
-            recognition.compare(at, self._account(at, dataset), fingerprint)
+            compare(at, self._account(at, dataset), fingerprint)
 
     def key(self) -> bytes:
         """Return the key of the fingerprints: for whatever reads the records, and nobody else."""
         return self._store.key()
+
+    # --- what may be read ---------------------------------------------------------------------------
+
+    @property
+    def address(self) -> str:
+        """Where the ledger is, without a password."""
+        return self._store.address
+
+    @property
+    def name(self) -> str:
+        """Name that the ledger was given when it was made, which certificates state."""
+        with self._store.reading() as at:
+            return self._name(at)
+
+    def account(self, dataset: str) -> Account:
+        """Return the state of one data set's account.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+
+        Returns
+        -------
+        Account
+            Its cap, and what was spent of it.
+
+        Examples
+        --------
+        >>> ledger.account("census").charges
+        2
+        """
+        with self._store.reading() as at:
+            return self._account(at, dataset)
+
+    def accounts(self) -> list[Account]:
+        """Return all accounts, by name.
+
+        Returns
+        -------
+        list of Account
+            The accounts.
+
+        Examples
+        --------
+        >>> [one.name for one in Ledger(":memory:").accounts()]
+        []
+        """
+        with self._store.reading() as at:
+            return rows.accounts(at)
+
+    def spent(self, dataset: str) -> Spent:
+        """Return what was spent on a data set and what is left: for a whole, in its fullest part.
+
+        Parameters
+        ----------
+        dataset : str
+            Its registered name.
+
+        Returns
+        -------
+        Spent
+            Both sums, and what is left.
+
+        Examples
+        --------
+        >>> ledger.spent("census").fits
+        2
+        """
+        with self._store.reading() as at:
+            statement = self._account(at, dataset).statement()
+            family = [member.statement() for member in rows.family(at, statement.dataset)]
+        least = min(family, key=lambda member: member.left)
+        return replace(
+            statement, left=least.left, left_delta=least.left_delta, share=max(member.share for member in family)
+        )
+
+    def entries(self, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
+        """Return the entries in order.
+
+        Parameters
+        ----------
+        dataset : str, default=None
+            Of one data set alone.
+        limit : int, default=None
+            The last so many.
+
+        Returns
+        -------
+        list of Entry
+            Grants, parts and charges.
+
+        Raises
+        ------
+        Unsupported
+            If the limit is negative.
+
+        Examples
+        --------
+        >>> [entry.kind for entry in ledger.entries("census", limit=2)]
+        ['charge', 'charge']
+        """
+        if limit is not None and limit < 0:
+            raise Unsupported("limit is how many entries to show: 0 or more")
+        with self._store.reading() as at:
+            return rows.entries(at, None if dataset is None else name_of(dataset), limit)
+
+    def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
+        """Work the whole ledger out again from its entries.
+
+        With a certificate: is its charge in this ledger, and is it the certificate that was charged for? Everything on
+        it is compared that was known before records were read; ``Verified.whole`` is false where a charge was made by
+        hand, without its certificate. A ledger that was rolled back to an older copy is whole in itself, and only the
+        certificates issued since then can tell.
+
+        Parameters
+        ----------
+        certificate : Certificate, default=None
+            One to look for.
+        prices : bool, default=False
+            Recompute what every charge's events cost, too, which takes longer.
+
+        Returns
+        -------
+        Verified
+            What was counted. A LedgerError names the first thing that is wrong.
+
+        Examples
+        --------
+        >>> ledger.verify().entries > 0
+        True
+        """
+        with self._store.reading() as at:
+            name, entries, accounts = self._name(at), rows.entries(at), rows.accounts(at)
+        summary = verified(entries, accounts, prices=prices)
+        if certificate is None:
+            return summary
+        return replace(summary, whole=check_certificate(certificate, name, entries, accounts))
+
+    def notices(self) -> list[Notice]:
+        """Return, for the owner's eyes, which data sets' records were seen under another name.
+
+        Returns
+        -------
+        list of Notice
+            The data set, the other, and the share of records in both.
+
+        Examples
+        --------
+        >>> ledger.notices()
+        []
+        """
+        with self._store.reading() as at:
+            return noted(at)
+
+    # --- inside a transaction -----------------------------------------------------------------------
+
+    @staticmethod
+    def _name(at: Connection) -> str:
+        version, name = at.rows("SELECT format, name FROM ledger")[0]
+        if version != FORMAT:
+            raise LedgerError(f"the ledger has another format than {FORMAT}: use the version of discreet that made it")
+        return str(name)
+
+    @staticmethod
+    def _account(at: Connection, dataset: str) -> Account:
+        account = rows.account(at, name_of(dataset))
+        if account is None:
+            raise LedgerError(
+                f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
+            )
+        return account
 
     # --- inside ------------------------------------------------------------------------------------
 
@@ -333,16 +515,22 @@ class Ledger(Statements):
         """Keep what a charge released, the first time; return what is kept (``Reservation.settle``)."""
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            charges.keep(at, charge_id, release)
-            return charges.released(at, charge_id) or ""
+            _keep_release(at, charge_id, release)
+            return _released(at, charge_id) or ""
 
     def abandon(self, charge_id: str) -> None:
         """Mark a charge's run as failed, unless it has released something (``Reservation.abandon``)."""
         charge_id = name_of(charge_id)
         with self._store.writing() as at:
-            charges.keep(at, charge_id, None)
+            _keep_release(at, charge_id, None)
 
 
+_KEEP = (
+    "INSERT INTO release (charge_id, body) SELECT CAST(? AS TEXT), CAST(? AS TEXT) "
+    "WHERE NOT EXISTS (SELECT 1 FROM release WHERE charge_id = ?)"
+)
+_ASKED = ("budget", "events", "label", "about")
+"""What makes two charges the same."""
 _UNPRICED = (
     "this fit has no price in the data set's account: fit with delta=0 (a pure budget) where the cap has no delta, and "
     "without an approximate sampler next to other fits. Nothing was charged, no record was read"
@@ -377,3 +565,94 @@ def _now() -> str:
 def _nonce() -> str:
     """So that no two entries ever have the same hash, not even in two copies of one ledger that go on by themselves."""
     return secrets.token_hex(16)
+
+
+def _keep_release(at: Connection, charge_id: str, release: str | None) -> None:
+    """Keep what a charge released, the first time; None: its run failed."""
+    at.run(_KEEP, charge_id, release, charge_id)
+
+
+def _released(at: Connection, charge_id: str | None) -> str | None:
+    """Return what a charge released; an error where its run failed."""
+    releases = at.rows("SELECT body FROM release WHERE charge_id = ?", charge_id)
+    if releases and releases[0][0] is None:
+        raise LedgerError(
+            "the run under this charge_id failed after it was charged: ask again under another id, at another charge"
+        )
+    return releases[0][0] if releases else None
+
+
+def _repeated(at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> str | None:
+    """Return what the same charge released before; None: it may run under the charge that stands."""
+    asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
+    if old.dataset != dataset or canonical(before) != canonical(asked):
+        raise LedgerError("this charge_id was used before, for something else: give each charge an id of its own")
+    release, promised = _released(at, old.charge_id), old.contents.get("certificates")
+    if release is None and promised not in (None, body.get("certificates")):
+        raise LedgerError(
+            "this charge was made and not answered, and its certificate would say something else now: was it "
+            "made by another version of discreet? Ask again under another name, at another charge"
+        )
+    return release
+
+
+# --- the ledger that is meant where none is named ---------------------------------------------------
+
+
+def config_file() -> Path:
+    """Where the configuration file is, whether it exists or not."""
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(home) / "discreet" / "config.toml"
+
+
+def default_address() -> str | None:
+    """The ledger that is used where none is named; None where none is configured."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    path = config_file()
+    try:
+        configuration = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        raise LedgerError("the configuration file discreet/config.toml cannot be read as TOML: correct it") from None
+    ledger = configuration.get("ledger")
+    if ledger is not None and not isinstance(ledger, str):
+        raise LedgerError('in the configuration file, ledger must be a text: ledger = "/path/to/budget.db"')
+    return ledger or None
+
+
+def account_of(ledger: Ledger | str | Path | bool | None, dataset: str | None) -> Ledger | None:
+    """The ledger that a data set's fits are charged to; an error where only one of the two is named."""
+    charged = ledger_for(ledger)
+    if charged is not None and dataset is None:
+        raise LedgerError(
+            "a ledger is configured, so name the data set: pass dataset='...' as its owner registered it, or "
+            "ledger=False where the records are public"
+        )
+    if charged is None and dataset is not None and ledger is not False:
+        raise LedgerError("the data set is named, but no ledger: pass ledger='budget.db', or set DISCREET_LEDGER")
+    return charged
+
+
+def kept(ledger: Any) -> Any:
+    """What an estimator may keep of the ledger that it was given: an address that shows no secret.
+
+    A path stays as it is. A URL that holds a password becomes a ``Ledger``, which neither shows nor pickles it. What is
+    no address is refused at once: nobody knows what is in it.
+    """
+    if not isinstance(ledger, (str, Path)) or is_path(ledger) or ledger == MEMORY:
+        return ledger
+    return ledger if store_for(ledger).open_address == str(ledger) else Ledger(ledger)
+
+
+def ledger_for(named: Ledger | str | Path | bool | None) -> Ledger | None:
+    """The ledger that is meant: itself, by its address, the configured one for None; None for False."""
+    if named is False:
+        return None
+    if named is None:
+        named = default_address()
+    if not isinstance(named, (str, Path, Ledger, NoneType)):
+        raise LedgerError("ledger is a path, a URL or a Ledger; False for public data")
+    return named if named is None or isinstance(named, Ledger) else Ledger(named)

@@ -33,14 +33,9 @@ from discreet.errors import LedgerUnavailable
 from discreet.ledger.store import Connection
 
 _TABLE = (
-    "CREATE TABLE IF NOT EXISTS binding (id INTEGER PRIMARY KEY CHECK (id = 1), "
-    "inode TEXT NOT NULL, folder TEXT NOT NULL, name TEXT NOT NULL, seal TEXT) STRICT"
+    "CREATE TABLE binding (id INTEGER PRIMARY KEY CHECK (id = 1), "
+    "inode TEXT NOT NULL, folder TEXT NOT NULL, name TEXT NOT NULL, seal TEXT NOT NULL) STRICT"
 )
-_BIND = (
-    "INSERT INTO binding (id, inode, folder, name) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-    "inode = excluded.inode, folder = excluded.folder, name = excluded.name"
-)
-_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = 'binding'"
 
 _MOUNTED = (
     "the ledger's file is mounted by itself, and its recent charges are kept next to it: mount the folder that it lies "
@@ -89,33 +84,22 @@ def bind(at: Connection, path: Path) -> None:
     here = Place.of(path)
     if path.stat().st_nlink > 1:
         raise LedgerUnavailable(_LINKED)
-    record(at, here)
+    at.run("UPDATE binding SET inode = ?, folder = ?, name = ?", *astuple(here))
 
 
-def record(at: Connection, here: Place) -> None:
-    """Write a place into the ledger's own tables."""
+def record(at: Connection, here: Place, seal: str) -> None:
+    """Write the place of a new ledger, and what tells its key from others, into its own tables."""
     at.run(_TABLE)
-    at.run(_BIND, *astuple(here))
+    at.run("INSERT INTO binding (id, inode, folder, name, seal) VALUES (1, ?, ?, ?, ?)", *astuple(here), seal)
 
 
 def admit(at: Connection, path: Path, *, writing: bool) -> None:
     """Refuse those who do not come through the entry that the ledger is bound to."""
-    here, bound = Place.of(path), _recorded(at)
-    if bound is None or (here != bound and (writing or here.inode == bound.inode)):
+    here, bound = Place.of(path), Place(*at.rows("SELECT inode, folder, name FROM binding")[0])
+    if here != bound and (writing or here.inode == bound.inode):
         raise LedgerUnavailable(_ELSEWHERE)
 
 
-def _recorded(at: Connection) -> Place | None:
-    found = at.rows("SELECT inode, folder, name FROM binding") if at.rows(_HAS_TABLE) else []
-    return Place(*found[0]) if found else None
-
-
-def seal(at: Connection) -> str | None:
-    """What the ledger records of its key; None where it records nothing yet."""
-    found = at.rows("SELECT seal FROM binding") if at.rows(_HAS_TABLE) else []
-    return found[0][0] if found else None
-
-
-def set_seal(at: Connection, value: str) -> None:
-    """Record what tells the ledger's key from others, once."""
-    at.run("UPDATE binding SET seal = ? WHERE seal IS NULL", value)
+def seal(at: Connection) -> str:
+    """Return what the ledger records of its key."""
+    return str(at.rows("SELECT seal FROM binding")[0][0])

@@ -88,8 +88,8 @@ class _Open:
         self._connection = connection
 
     def rows(self, statement: str, *values: Any) -> Sequence[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self._connection.execute(statement.replace("?", "%s"), values).fetchall()
-        return found
+        result: list[tuple[Any, ...]] = self._connection.execute(statement.replace("?", "%s"), values).fetchall()
+        return result
 
     def run(self, statement: str, *values: Any) -> None:
         self._connection.execute(statement.replace("?", "%s"), values)
@@ -104,19 +104,19 @@ class PostgresStore:
     @property
     def address(self) -> str:
         """The URL without its password and options; nothing of one that is not written as it should be."""
-        found = _URL.fullmatch(self._url)
-        if found is None:
+        parts = _URL.fullmatch(self._url)
+        if parts is None:
             return "postgresql://..."
-        user = "" if found["user"] is None else found["user"] + "@"
-        return found["scheme"] + user + found["hosts"] + (found["database"] or "")
+        user = "" if parts["user"] is None else parts["user"] + "@"
+        return parts["scheme"] + user + parts["hosts"] + (parts["database"] or "")
 
     @property
     def open_address(self) -> str | None:
         """The URL with its options and without its secrets, for other processes; None where that cannot be known."""
-        found = _URL.fullmatch(self._url)
-        if found is None:
+        parts = _URL.fullmatch(self._url)
+        if parts is None:
             return None
-        options = [one for one in (found["options"] or "?")[1:].split("&") if one and not _is_secret(one)]
+        options = [option for option in (parts["options"] or "?")[1:].split("&") if option and not _is_secret(option)]
         return self.address + ("?" + "&".join(options) if options else "")
 
     def create(self, name: str, key: bytes) -> None:

@@ -24,8 +24,17 @@ from weakref import WeakSet
 from discreet.atomic_files import beside, sync
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning, Unsupported
 from discreet.ledger import place
-from discreet.ledger.sqlite_schema import create
-from discreet.ledger.store import OVER_CAP, Connection, OverCap
+from discreet.ledger.store import (
+    FROZEN,
+    NAMED,
+    OVER_CAP,
+    Connection,
+    OverCap,
+    charge_accounts,
+    falls,
+    is_charge,
+    tables,
+)
 
 PATIENCE, FORK_PATIENCE = 60.0, 10.0
 """Seconds to wait for another writer; for other threads before a fork."""
@@ -41,7 +50,7 @@ _gate = threading.RLock()
 def _before_fork() -> None:
     _gate.acquire()
     end = time.monotonic() + FORK_PATIENCE
-    while any(one.is_open_elsewhere for one in list(_begun)) and time.monotonic() < end:
+    while any(transaction.is_open_elsewhere for transaction in list(_begun)) and time.monotonic() < end:
         time.sleep(1e-3)
 
 
@@ -55,8 +64,8 @@ class _Open:
         self._connection = connection
 
     def rows(self, statement: str, *values: Any) -> Sequence[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self._connection.execute(statement, values).fetchall()
-        return found
+        result: list[tuple[Any, ...]] = self._connection.execute(statement, values).fetchall()
+        return result
 
     def run(self, statement: str, *values: Any) -> None:
         self._connection.execute(statement, values)
@@ -192,15 +201,15 @@ class SQLiteStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):  # that of a ledger whose making was interrupted
                 _appear(self._key_path, lambda beside: beside.write_bytes(key))
-            found = self._key_path.read_bytes()
-            _appear(path, lambda beside: _make(beside, name, path.name, found))
+            stored_key = self._key_path.read_bytes()
+            _appear(path, lambda beside: _make(beside, name, path.name, stored_key))
         except FileExistsError:
             raise LedgerError("there is a ledger of this name already: use it, or choose another name") from None
         except OSError:
             raise LedgerError("the ledger cannot be created here: choose a directory that can be written") from None
 
     def key(self) -> bytes:
-        """The key, from its file. The ledger knows its own: by a keyed hash, which the first use of a key records."""
+        """Return the key, from its file. The ledger knows its own by a keyed hash."""
         self._exists()
         try:
             key = self._key_path.read_bytes()
@@ -211,12 +220,8 @@ class SQLiteStore:
                 "the ledger's key is missing or cannot be read: restore the .key file that belongs to it"
             ) from None
         with self.reading() as at:
-            seal, expected = place.seal(at), _sealed(at, key)
-        if seal is None:
-            with self.writing() as at:
-                place.set_seal(at, expected)
-                seal = place.seal(at)
-        if seal != expected:
+            is_own = place.seal(at) == _sealed(at, key)
+        if not is_own:
             raise LedgerError("this is the key of another ledger: restore the .key file that belongs to this one")
         _warn_of_others(self._key_path)
         return key
@@ -285,8 +290,8 @@ def _ledger_at(path: Path) -> sqlite3.Connection:
     """A connection to a ledger; what is none is left as it is."""
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     try:
-        found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('ledger', 'entry', 'account')")
-        if found.fetchone()[0] != 3:
+        tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('ledger', 'entry', 'account')")
+        if tables.fetchone()[0] != 3:
             raise LedgerUnavailable(_NO_LEDGER)
     except (sqlite3.Error, LedgerError) as error:  # busy, gone or damaged: not for us to judge
         connection.close()
@@ -305,25 +310,24 @@ def _make(path: Path, name: str, file_name: str, key: bytes) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         with _Transaction(lambda: connection, "BEGIN IMMEDIATE") as at:
-            create(at, name)
-            place.record(at, replace(place.Place.of(path), name=file_name))  # that it is about to get
-            if len(key) == KEY_BYTES:
-                place.set_seal(at, _sealed(at, key))
+            _create_tables(at, name)
+            here = replace(place.Place.of(path), name=file_name)  # that it is about to get
+            place.record(at, here, _sealed(at, key))
 
 
 def _appear(path: Path, write: Callable[[Path], Any]) -> None:
     """Let a file of the owner's alone appear in its place, whole and on disk; FileExistsError where there is one."""
-    made = beside(path)
+    draft = beside(path)
     try:
-        os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        write(made)
-        for kept in (made, path.parent):
-            sync(kept)
-        os.link(made, path)
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        write(draft)
+        for synced in (draft, path.parent):
+            sync(synced)
+        os.link(draft, path)
         sync(path.parent)
     finally:
         for end in ("", "-wal", "-shm"):
-            made.with_name(made.name + end).unlink(missing_ok=True)
+            draft.with_name(draft.name + end).unlink(missing_ok=True)
 
 
 class MemoryStore:
@@ -343,7 +347,7 @@ class MemoryStore:
         """Make the tables."""
         self._key = key
         with self.writing() as at:
-            create(at, name)
+            _create_tables(at, name)
 
     def key(self) -> bytes:
         """The key."""
@@ -363,3 +367,41 @@ class MemoryStore:
         if os.getpid() != self._process:
             raise LedgerError("a ledger in memory ends with its process: give forked workers a ledger file")
         return self._connection
+
+
+REPLACED = {
+    "account": "name = NEW.name",
+    "entry": "seq = NEW.seq OR charge_id = NEW.charge_id OR prev = NEW.prev OR hash = NEW.hash",
+    "known": "dataset = NEW.dataset",
+    "ledger": "id = NEW.id",
+    "release": "charge_id = NEW.charge_id",
+}
+"""What REPLACE would remove without a word where a shell leaves ``recursive_triggers`` off."""
+
+
+def _create_tables(at: Connection, name: str) -> None:
+    """Make everything, inside one transaction."""
+    for statement in tables():
+        at.run(_strict(statement))
+    at.run(NAMED, name)
+    for table in FROZEN:
+        for change in ("UPDATE", "DELETE"):
+            _rule(at, f"{table}_keeps_from_{change}", f"BEFORE {change} ON {table}", "append-only")
+    for table, same in REPLACED.items():
+        again = f"BEFORE INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE {same})"
+        _rule(at, f"{table}_is_not_replaced", again, "append-only")
+    _rule(at, "account_is_kept", "BEFORE DELETE ON account", "append-only")
+    _rule(at, "account_never_falls", f"BEFORE UPDATE ON account WHEN {falls()}", "no refunds")
+    moves = f"AFTER INSERT ON entry WHEN {is_charge()}"
+    at.run(f"CREATE TRIGGER entry_moves_account {moves} BEGIN {charge_accounts('min')} END")
+
+
+def _rule(at: Connection, name: str, when: str, said: str) -> None:
+    at.run(f"CREATE TRIGGER {name} {when} BEGIN SELECT RAISE(ABORT, '{said}'); END")
+
+
+def _strict(statement: str) -> str:
+    """With types that are enforced."""
+    if not statement.startswith("CREATE TABLE"):
+        return statement
+    return statement.replace("BIGINT", "INTEGER").replace("DOUBLE PRECISION", "REAL") + " STRICT"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import LedgerError
-from discreet.ledger.privacy_filters import AMOUNT_NAMES, NEVER
+from discreet.ledger.account import AMOUNT_NAMES, NEVER
 
 MEMORY = ":memory:"
 URL = ("postgresql://", "postgres://")

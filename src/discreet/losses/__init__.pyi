@@ -1,8 +1,9 @@
 from discreet.losses.base import Loss as Loss
 from discreet.losses.base import register_loss as register_loss
-from discreet.losses.huber import Huber as Huber
-from discreet.losses.logistic import Logistic as Logistic
-from discreet.losses.poisson import Poisson as Poisson
-from discreet.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
-from discreet.losses.softmax import Softmax as Softmax
-from discreet.losses.squared import Squared as Squared
+from discreet.losses.classification import Logistic as Logistic
+from discreet.losses.classification import SmoothedHinge as SmoothedHinge
+from discreet.losses.classification import Softmax as Softmax
+from discreet.losses.regression import Huber as Huber
+from discreet.losses.regression import Poisson as Poisson
+from discreet.losses.regression import Quantile as Quantile
+from discreet.losses.regression import Squared as Squared

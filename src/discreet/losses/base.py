@@ -16,7 +16,13 @@ The kernels are dispatched on the loss's class, in plain Python and inside compi
     that gradient once more, to the precision of the current decimal context: for the minimizer's last resort.
 
 A new loss is one file: the class, its kernels, and ``one_output(cls)`` where K = 1.
+
+The constants of a record's loss as a function of the coefficients follow from what is declared of the data: its
+gradient is f'(x.w) x and its Hessian f''(x.w) x x^T; hence, with R the bound on ||x|| and r_j the bound on |x_j|, each
+constant is one of the loss times a power of R or r_j (``gradient_bound`` and others).
 """
+
+from __future__ import annotations  # a loss brings the compiler, which its constants do not need
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,9 +32,10 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.numba_dispatch import scalar_function
-from discreet.registry import Registry, not_a_tuple
+from discreet.registry import BUILT_IN_LOSSES, Registry, not_a_tuple
 from discreet.typing import Floats
 
 value = scalar_function("value")
@@ -44,7 +51,7 @@ _FLAT = Decimal(10_000)
 
 
 @singledispatch
-def slopes_in_decimals(loss: "Loss", margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
+def slopes_in_decimals(loss: Loss, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
     """Return the gradient in the margins, in the current decimal context.
 
     With u half a unit in the last of the context's digits, relative to the number, the answer is off by at most
@@ -90,6 +97,10 @@ class Loss:
         Whether sigmoid(margin) is the predicted probability of the positive class.
     movable_target : bool
         Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+    offsets_weigh : bool
+        Whether an offset changes a record's weight, the more the larger it is.
+    has_standard_errors : bool
+        Whether the law of its estimates is known, so that ``inference`` serves it where its other facts do.
     softmax_link : bool
         Whether softmax(margins) are the predicted probabilities of the classes; ``couplings`` is then defined.
     margin_name : str
@@ -114,6 +125,8 @@ class Loss:
     sigmoid_link = False
     softmax_link = False
     movable_target = False
+    offsets_weigh = False
+    has_standard_errors = True
     margin_name = "the prediction"
 
     @property
@@ -165,8 +178,25 @@ class Loss:
         """Return a loss of residuals whose slopes have no bound below this one, for steps that come from afar."""
         return self
 
-    def bounded_on(self, margin_bound: float, target_bound: float) -> "Loss":
+    def bounded_on(self, margin_bound: float, target_bound: float) -> Loss:
         """Return a convex loss that equals this one where margins and targets are bounded, with a bounded slope."""
+        return self
+
+    def without_offsets(self, targets: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+        """Return targets and weights with which this loss of x.w is that of x.w + offset, up to terms without w.
+
+        A map of one record. A loss of residuals has the target less the offset; others say what they do.
+        """
+        if not self.movable_target:
+            raise Unsupported(f"offsets are not defined for the {type(self).__name__} loss: leave them out")
+        return targets - offsets, np.ones_like(targets)
+
+    def offset_target_range(self, ends: tuple[float, float], offsets: tuple[float, float]) -> tuple[float, float]:
+        """Return where the targets of ``without_offsets`` lie, in the size that weighted slopes have."""
+        return ends[0] - offsets[1], ends[1] - offsets[0]
+
+    def with_offsets(self, offsets: tuple[float, float]) -> Loss:
+        """Return the loss of the targets that ``without_offsets`` returns: mostly this one."""
         return self
 
     def prediction(self, margins: Floats) -> Floats:
@@ -183,7 +213,7 @@ class Valued(Protocol):
         ...
 
 
-LOSSES: Registry[type[Loss]] = Registry("loss", "discreet.losses", "register_loss", not_a_tuple)
+LOSSES: Registry[type[Loss]] = Registry("loss", BUILT_IN_LOSSES, not_a_tuple)
 register_loss = LOSSES.register
 
 
@@ -217,3 +247,63 @@ def one_output(cls: type, least_value: Callable[..., float] = nothing) -> None:
     least.of(cls)(least_value)
     values.of(cls)(_first_value)
     derivatives.of(cls)(_first_derivative)
+
+
+def slope_at_zero(loss: Loss) -> float:
+    """Return |f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, 1 for numbers."""
+    if loss.n_outputs > 1:
+        return math.sqrt(1.0 - 1.0 / loss.n_outputs)
+    return abs(float(derivative(loss, 0.0, 1.0)))
+
+
+def _margin_bound(domain: Domain, radius: float | None) -> float:
+    return math.inf if radius is None else radius * domain.row_norm
+
+
+def _finite(bound: float, loss: Loss) -> float:
+    if not math.isfinite(bound):
+        raise Unsupported(
+            f"the gradients of {type(loss).__name__} are unbounded: declare a ball that the coefficients stay in (the "
+            "solver's radius=...), clip gradients (its clip=...), or use Huber's loss, such as DPHuberRegressor"
+        )
+    return bound
+
+
+def gradient_bound(loss: Loss, domain: Domain, radius: float | None = None) -> float:
+    """L = sup |f'| R: no record's gradient is longer. ``radius`` bounds ||w||, for the losses that need it."""
+    return _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss) * domain.row_norm
+
+
+def gradient_smoothness(loss: Loss, domain: Domain) -> float:
+    """beta = sup f'' R**2: no record's Hessian has a larger eigenvalue."""
+    return loss.smoothness * domain.row_norm**2
+
+
+def coordinate_gradient_bounds(loss: Loss, domain: Domain, radius: float | None = None) -> Floats:
+    """L_j = sup |f'| r_j, in the shape of the coefficients: no entry of a record's gradient is larger."""
+    slope = _finite(loss.lipschitz_for(domain.target_bound, _margin_bound(domain, radius)), loss)
+    slope = slope if loss.entry_lipschitz is None else loss.entry_lipschitz
+    return _in_shape(slope * domain.feature_bounds, domain)
+
+
+def coordinate_smoothness(loss: Loss, domain: Domain) -> Floats:
+    """M_j = sup f'' r_j**2, in the shape of the coefficients: no diagonal entry of a record's Hessian is larger."""
+    curvature = loss.smoothness if loss.entry_smoothness is None else loss.entry_smoothness
+    return _in_shape(curvature * np.square(domain.feature_bounds), domain)
+
+
+def _in_shape(per_feature: Floats, domain: Domain) -> Floats:
+    if domain.n_outputs == 1:
+        return per_feature
+    return np.repeat(per_feature[:, np.newaxis], domain.n_outputs, axis=1)
+
+
+def lipschitz_within(loss: Loss, domain: Domain, radius: float | None) -> Loss:
+    """The loss itself where its gradients are bounded; else one that equals it on the ball and is bounded everywhere.
+
+    On ||w|| <= radius the residuals of the squared loss are at most radius R + |target|: Huber's loss of that width is
+    the same function there, convex and smooth everywhere, and its slope is bounded by the width.
+    """
+    found = loss if radius is None else loss.bounded_on(radius * domain.row_norm, domain.target_bound)
+    _finite(found.lipschitz_for(domain.target_bound), loss)
+    return found

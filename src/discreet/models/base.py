@@ -1,45 +1,311 @@
-"""What the estimators share: the fit, the linear predictor, saving."""
+"""What the estimators share: the fit, the linear predictor, saving, and how they are shown.
 
+In a notebook an estimator is scikit-learn's diagram, above it the claim, and a link to the documentation: only the
+certificate, parameters and released attributes are shown. Progress bars count rows and steps, which are public; never
+losses, which are not. Predictions of Dask collections are lazy arrays, computed wherever the blocks are.
+"""
+
+import math
+import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from functools import cache, wraps
+from html import escape
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.certificate import Certificate
+from discreet.atomic_files import passing
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator import NO_PERSONS, DaskRows, container_of, is_dask, is_stream
-from discreet.errors import Unsupported
+from discreet.curator import NO_WEIGHTS, container_of, is_dask, is_stream
+from discreet.errors import MissingBounds, Unsupported
+from discreet.inference.intervals import Intervals, intervals
+from discreet.ledger.ledger import kept
 from discreet.losses.base import Loss
-from discreet.models.charged import Charged
-from discreet.models.export.exported import Exported
-from discreet.models.exposure import warn_of_autolog, warn_of_lost_groups, warn_of_repeated_fits
-from discreet.models.fitting import FitSettings, Quote, declared, fit_model, penalty_of
-from discreet.models.intervals import Intervals, intervals
-from discreet.models.parameters import NamedParameters
-from discreet.models.progress import progress_bar
-from discreet.models.shown import Shown
+from discreet.models.fit import Beside, FitSettings, Quote, declared, fit_model, penalty_of
+from discreet.models.warnings import warn_of_autolog, warn_of_uncounted_fits
+from discreet.models.words import NamedParameters
 from discreet.parameters import Count, Finite, Positive, Rows, Share, check_settings, checked
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+    from sklearn.pipeline import Pipeline
+
+    from discreet.inference.summary import MeanInterval, Summary
     from discreet.models.forecast.effects import EffectsForecast
-    from discreet.models.forecast.forecast_result import Forecast
-    from discreet.models.inference.summarize import MeanInterval
-    from discreet.models.inference.summary import Summary
+    from discreet.models.forecast.forecast import Forecast
+
+
+class Bars:
+    """One bar for each kind of work, shown once it begins."""
+
+    def __init__(self, bar: "Bar", title: str) -> None:
+        self._bar, self._title = bar, title
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, done: int, planned: int) -> None:
+        """Steps of a solver."""
+        self._show("steps", done, planned)
+
+    def rows(self, done: int, in_all: int) -> None:
+        """Rows of a table as they are read: only where their number is public."""
+        self._show("rows", done, in_all)
+
+    def _show(self, unit: str, done: int, planned: int) -> None:
+        if unit not in self._tasks:
+            self._tasks[unit] = self._bar.add_task(self._title, total=planned, unit=unit)
+        self._bar.update(self._tasks[unit], completed=done, total=planned)
+
+
+@contextmanager
+def progress_bar(title: str, epsilon: float) -> Iterator[Bars]:
+    """Show bars on the terminal while the block runs: on stderr, out of the way of results."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"))
+    with Bar(*columns, TimeRemainingColumn(), transient=True, console=Console(stderr=True)) as bar:
+        yield Bars(bar, f"{title}, epsilon {epsilon:g}")
+
+
+Predictions = TypeVar("Predictions")
+
+
+def lazily(method: Callable[..., Predictions]) -> Callable[..., Predictions]:
+    """Return a method that predicts; of a Dask collection it returns a Dask array that is not computed yet."""
+
+    @wraps(method)
+    def predicted(self: Any, X: Any, *, offset: Any = None) -> Predictions:
+        if not is_dask(X):
+            return method(self, X) if offset is None else method(self, X, offset=offset)
+        if offset is not None:
+            raise Unsupported("offsets of Dask collections are not read: predict block by block")
+        predictions: Predictions = lazy_predictions(self, method.__name__, X)
+        return predictions
+
+    return predicted
+
+
+def lazy_predictions(model: Any, name: str, X: Any) -> Any:
+    """Return a model's predictions of a Dask array or frame, one block per block of rows."""
+    import dask
+    import dask.array as da
+
+    if hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise Unsupported("X must have two dimensions, one row per record")
+        whole = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+        blocks, sizes = whole.to_delayed().ravel().tolist(), whole.chunks[0]
+    else:
+        blocks = X.to_delayed()
+        sizes = [math.nan] * len(blocks)
+    sample = getattr(model, name)(_one_row(model))
+    predict = dask.delayed(_predicted, pure=False)
+    shared = _uncharged(model), name, sample[:0]
+    return da.concatenate(
+        [
+            da.from_delayed(predict(*shared, block), shape=(size, *sample.shape[1:]), dtype=sample.dtype)
+            for block, size in zip(blocks, sizes, strict=True)
+        ]
+    )
+
+
+def _one_row(model: Any) -> Any:
+    """Return a row as the model takes rows, to see what predictions look like: of missing values, or of zeros."""
+    if hasattr(model, "schema"):
+        return {name: [None] for name in model.schema.columns}
+    check_is_fitted(model)
+    row, names = np.zeros((1, model.n_features_in_)), getattr(model, "feature_names_in_", None)
+    if names is None:
+        return row
+    import pandas as pd
+
+    return pd.DataFrame(row, columns=names)
+
+
+def _predicted(model: Any, name: str, none: Any, block: Any) -> Any:
+    return getattr(model, name)(block) if len(block) else none
+
+
+def _uncharged(model: Any) -> Any:
+    """Return the model without its ledger, which stays here: predictions cost nothing."""
+    bare = copy(model)
+    for part in ("estimator_", "estimator"):
+        inner = getattr(bare, part, None)
+        if inner is not None:
+            setattr(bare, part, _uncharged(inner))
+    if hasattr(bare, "ledger"):
+        bare.ledger, bare.dataset = False, None
+    return bare
+
+
+_PAGES = {"TableModel": "tables", "SchemaEncoder": "tables", "DPRandomizedSearch": "results", "TableSearch": "tables"}
+
+
+@cache
+def documentation() -> str:
+    """Return the address of the documentation, empty where the package names none."""
+    try:
+        urls = metadata("discreet").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    addresses = dict(entry.split(", ", 1) for entry in urls if ", " in entry)
+    return str(addresses.get("Documentation", "")).rstrip("/")
+
+
+class Shown:
+    """Displays an estimator with epsilon, delta and the relation of its fit."""
+
+    _doc_link_module = "discreet"
+
+    @property
+    def _doc_link_template(self) -> str:
+        page = _PAGES.get(type(self).__name__, "estimators")
+        return f"{documentation()}/reference/api/{page}.html#discreet.{type(self).__name__}" if documentation() else ""
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        return {}
+
+    def _claim_html(self) -> str:
+        """Return the claim in one line, or that there is none yet."""
+        certificate = getattr(self, "certificate_", None) if _is_fitted(self) else None
+        if certificate is None:
+            claim = "not fitted: nothing was spent"
+        else:
+            relation = str(certificate.neighbors).replace("_", " ")
+            budget = f"epsilon {certificate.epsilon:g}, delta {certificate.delta:g}"
+            claim = f"{certificate.headline}: {budget}, {relation}, per {certificate.unit}"
+        return f'<p style="font-family: monospace">{escape(type(self).__name__)}: {escape(claim)}</p>'
+
+    @property
+    def _repr_html_(self) -> Any:
+        if get_config()["display"] != "diagram":
+            raise AttributeError("there is no HTML unless scikit-learn's display is 'diagram'")
+        return self._shown_html
+
+    def _shown_html(self) -> str:
+        return self._claim_html() + str(estimator_html_repr(self))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        return bundle | {"text/html": self._shown_html()} if get_config()["display"] == "diagram" else bundle
+
+
+def _is_fitted(estimator: Any) -> bool:
+    return any(hasattr(estimator, name) for name in ("coef_", "estimator_", "best_estimator_"))
+
+
+class Exported:
+    """Ways out to other tools. They hold released and public values only, and cost nothing."""
+
+    def to_sklearn(self) -> "Pipeline":
+        """Return a plain, fitted scikit-learn pipeline that predicts the same numbers, to deploy without discreet.
+
+        Features are clipped to their declared ranges, as here. The pipeline of an estimator takes arrays and data
+        frames, not sparse matrices. That of a ``TableModel`` takes a pandas data frame with the declared columns, and
+        treats missing, unknown and out-of-range cells as the schema says; labels are compared as texts.
+
+        Returns
+        -------
+        Pipeline
+            Its last step, ``model``, is scikit-learn's own linear model.
+
+        Raises
+        ------
+        Unsupported
+            If predictions have a link that scikit-learn does not have.
+
+        Examples
+        --------
+        >>> type(model.to_sklearn()[-1]).__module__.split(".")[0]
+        'sklearn'
+        """
+        check_is_fitted(self)
+        if hasattr(self, "schema_"):
+            from discreet.models.to_sklearn import table_pipeline
+
+            return table_pipeline(self)  # type: ignore[arg-type]
+        from discreet.models.to_sklearn import array_pipeline
+
+        return array_pipeline(self)  # type: ignore[arg-type]
+
+    @checked
+    def to_onnx(self, path: str | Path) -> Path:
+        """Write the model as an ONNX graph in single precision, with the certificate's digest in its metadata.
+
+        An estimator's graph takes one matrix, ``X``. A table model's takes one input of shape (n, 1) per column: a
+        number, or a text without blanks around it, empty where nothing is there. Needs ``discreet[onnx]``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; it is written whole or not at all.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        Unsupported
+            If predictions have a link of their own.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.to_onnx(f"{folder}/model.onnx").suffix
+        '.onnx'
+        """
+        from discreet.models.to_onnx import onnx_model
+
+        check_is_fitted(self)
+        content = onnx_model(self).SerializeToString(deterministic=True)
+        with passing(Path(path)) as scratch:
+            scratch.write_bytes(content)
+            os.replace(scratch, path)
+        return Path(path)
+
+
+class Charged(BaseEstimator):
+    """An estimator with the parameter ``ledger``.
+
+    Parameters are printed, pickled, and sent to workers. So whatever sets this one, a constructor, ``set_params`` or an
+    assignment, a URL with a password becomes a ``Ledger``. A ``Ledger`` is copied as itself, so that ``clone`` works.
+    """
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Store a constructor's arguments, its ``locals()``, unchanged: scikit-learn's ``clone`` relies on it."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, kept(value) if name == "ledger" else value)
 
 
 _SETTINGS = (
     *("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "start"),
     *("public_moments", "ledger", "dataset"),
 )
-_INFERENCE = ("inference", "cov_type")
+_INFERENCE = ("inference", "cov_type", "even_if_empty")
 
 
 class DPLinearModel(Shown, Exported, NamedParameters, Charged):
@@ -52,23 +318,17 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     intercept_noise_: Floats | None
     effects_: Effects | None
 
-    def _fit(self, X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
+    def _fit(self, X: Any, y: Any, beside: Beside, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_autolog()
-        warn_of_repeated_fits(self.ledger, self.dataset)
-        warn_of_lost_groups(self.ledger, groups)
-        X, y = _taken(X, y, groups, bounds, loss)
-        if not is_stream(X):
-            self._check(X, y)
-        elif isinstance(X, DaskRows):
-            validate_data(self, X.sample, skip_check_array=True)
-        else:
-            self.n_features_in_ = len(X.columns)
-        with progress_bar(type(self).__name__, self.epsilon, self.verbose) as progress:
+        warn_of_uncounted_fits(self.ledger, self.dataset, beside.groups)
+        X, y, beside = _records_of(X, y, beside, bounds, loss)
+        self._check(X, y)
+        settings = self._fit_settings(bounds, loss)
+        with progress_bar(type(self).__name__, self.epsilon) if self.verbose else nullcontext() as progress:
             if is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            told = self._told(bounds, loss)
-            fitted = fit_model(told, X, y, groups, charge_id=charge_id, progress=progress)
+            fitted = fit_model(settings, X, y, beside, charge_id=charge_id, progress=progress)
             if is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
@@ -77,17 +337,29 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         return self
 
     def _check(self, X: Any, y: Any) -> None:
+        """Note the number and the names of the features, and refuse records without targets."""
+        if is_stream(X):
+            if X.sample is None:
+                self.n_features_in_ = len(X.columns)
+            else:
+                validate_data(self, X.sample, skip_check_array=True)
+            return
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         warn_of_a_column(y)
 
-    def _told(self, bounds: Bounds, loss: Loss) -> FitSettings:
+    def _fit_settings(self, bounds: Bounds, loss: Loss) -> FitSettings:
         """Return the settings of a fit, in addition to its records."""
         penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
-        told = {name: getattr(self, name) for name in _SETTINGS}
-        told |= {name: getattr(self, name) for name in _INFERENCE if hasattr(self, name)}
-        return FitSettings(type(self).__name__, bounds, loss, penalty, **told)
+        settings = {name: getattr(self, name) for name in _SETTINGS}
+        settings |= {name: getattr(self, name) for name in _INFERENCE if hasattr(self, name)}
+        settings["class_weights"] = self._class_weights(bounds)
+        return FitSettings(type(self).__name__, bounds, loss, penalty, **settings)
+
+    def _class_weights(self, bounds: Bounds) -> tuple[float, ...] | None:
+        """Return the declared weight of each class, None where all are alike."""
+        return None
 
     @abstractmethod
     def _facts(self) -> tuple[Bounds, Any]:
@@ -98,14 +370,16 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         check_settings(self)
         return self._facts()
 
-    def quote(self, X: Any, y: Any = None, groups: Any = None) -> Quote:
+    def quote(
+        self, X: Any, y: Any = None, groups: Any = None, *, sample_weight: Any = None, offset: Any = None
+    ) -> Quote:
         """Return what a fit of these records would release and cost. Only their containers are looked at.
 
         The number of records (of persons, with ``groups``) is counted where neighbors agree on it.
 
         Parameters
         ----------
-        X, y, groups : array-like
+        X, y, groups, sample_weight, offset : array-like
             As in ``fit``.
 
         Returns
@@ -119,15 +393,30 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         True
         """
         bounds, loss = self._declared()
-        X, y = _taken(X, y, groups, bounds, loss)
-        return self._told(bounds, loss).prepare(X, y, groups).quote
+        beside = Beside(groups, sample_weight, offset)
+        X, y, beside = _records_of(X, y, beside, bounds, loss)
+        return self._fit_settings(bounds, loss).prepare(X, y, beside).quote
 
-    def _margins(self, X: Any) -> Floats:
+    def _margins(self, X: Any, offset: Any = None) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
         check_is_fitted(self)
         X = validate_data(self, container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
         X, coef, intercept = self._within(X), np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        return np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
+        margins = np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
+        return margins if offset is None else margins + self._offsets(offset, len(margins))[:, None]
+
+    def _offsets(self, offset: Any, rows: int) -> Floats:
+        """Return offsets of new records, clipped to their declared range, as in training."""
+        ends = declared(self.bounds).offsets
+        if ends is None:
+            raise MissingBounds("the range of offsets is not declared: write Bounds(..., offsets=(low, high))")
+        try:
+            offsets = np.asarray(offset, dtype=np.float64)
+        except (TypeError, ValueError):
+            offsets = np.empty(rows + 1)  # refused as of the wrong length
+        if offsets.shape != (rows,):
+            raise Unsupported("offset must hold one number for each row of X")
+        return np.asarray(np.clip(offsets, *ends))
 
     def _within(self, X: Any) -> Any:
         """Clip features to their declared ranges, as in training: beyond them nothing was learned."""
@@ -195,13 +484,13 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         Traceback (most recent call last):
         discreet.errors.Unsupported: nothing was reserved for standard errors: fit again with inference='sandwich' ...
         """
-        from discreet.models.inference.summarize import summary_of
+        from discreet.inference.summary import summary_of
 
         check_is_fitted(self)
         return summary_of(self, level)
 
     @checked
-    def predict_interval(self, X: Any, level: Share = 0.95) -> "MeanInterval":
+    def predict_interval(self, X: Any, level: Share = 0.95, *, offset: Any = None) -> "MeanInterval":
         """Return predicted means with confidence intervals; for two classes the probability of the second.
 
         Parameters
@@ -210,6 +499,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
             Records that the caller may see.
         level : float, default=0.95
             About how often an interval covers the mean of all records with these features.
+        offset : array-like of shape (n_samples,), default=None
+            The offsets of the records, where the model was fitted with offsets.
 
         Returns
         -------
@@ -227,11 +518,12 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         Traceback (most recent call last):
         discreet.errors.Unsupported: nothing was reserved for standard errors: fit again with inference='sandwich' ...
         """
-        from discreet.models.inference.summarize import mean_interval
+        from discreet.inference.summary import mean_interval
 
         check_is_fitted(self)
         X = validate_data(self, container_of(X), reset=False, dtype=np.float64)
-        return mean_interval(self, self._within(X), level)
+        offsets = np.zeros(len(X)) if offset is None else self._offsets(offset, len(X))
+        return mean_interval(self, self._within(X), level, offsets)
 
     @checked
     def forecast(
@@ -276,13 +568,14 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
         Examples
         --------
-        >>> found = model.forecast(n=300, p=2, epsilons=[1.0], n_grid=[300], seeds=2)
-        >>> found.asked.epsilon == model.epsilon
+        >>> forecast = model.forecast(n=300, p=2, epsilons=[1.0], n_grid=[300], seeds=2)
+        >>> forecast.asked.epsilon == model.epsilon
         True
         """
         from discreet.models.forecast.forecast import forecast
 
-        with progress_bar(f"{type(self).__name__}, forecast", self.epsilon, self.verbose) as progress:
+        title = f"{type(self).__name__}, forecast"
+        with progress_bar(title, self.epsilon) if self.verbose else nullcontext() as progress:
             return forecast(
                 self,
                 n,
@@ -298,9 +591,15 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
     @checked
     def forecast_effects(
-        self, n: Rows, p: Count | None = None, *, standard_error: Positive | None = None, mean: Finite | None = None
+        self,
+        n: Rows,
+        p: Count | None = None,
+        *,
+        standard_error: Positive | None = None,
+        mean: Finite | None = None,
+        cells: Sequence[Share] = (),
     ) -> "EffectsForecast":
-        """Forecast the standard errors of ``inference="sandwich"``, and the rows that a given one needs.
+        """Forecast the effects of ``inference="sandwich"``: how likely they are to be shown, and their standard errors.
 
         Power analysis: computed from public facts, no data is read and no budget spent.
 
@@ -314,21 +613,23 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
             The standard error that is wished for, for a column of variance 1.
         mean : float, default=None
             The share of the second class, or the mean count. None: 0.5 and 1.
+        cells : sequence of float, default=()
+            The shares of rows in which yes/no columns are true, one per column: ``(0.2, 0.02)``. Others are numbers.
 
         Returns
         -------
         EffectsForecast
-            Standard errors and their inflation over epsilon and n, and the rows needed.
+            Chances to be shown and standard errors by kind of column, over epsilon and n, and the rows needed.
 
         Examples
         --------
-        >>> found = model.forecast_effects(n=20_000, p=10)
-        >>> found.asked.refused is not None or found.asked.inflation > 1
+        >>> power = model.forecast_effects(n=20_000, p=10)
+        >>> power.asked.refused is not None or power.asked.inflation > 1
         True
         """
         from discreet.models.forecast.effects import forecast_effects
 
-        return forecast_effects(self, n, p, standard_error=standard_error, mean=mean)
+        return forecast_effects(self, n, p, standard_error=standard_error, mean=mean, cells=cells)
 
     @checked
     def save(self, path: str | Path) -> Path:
@@ -352,7 +653,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         >>> same.certificate_ == model.certificate_
         True
         """
-        from discreet.models.persistence import save
+        from discreet.models.persist import save
 
         return save(self, path)
 
@@ -365,15 +666,17 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         return tags
 
 
-def _taken(X: Any, y: Any, groups: Any, bounds: Bounds, loss: Loss) -> tuple[Any, Any]:
-    """Return records and targets as a fit takes them; Dask collections as a stream of both, which workers read."""
+def _records_of(X: Any, y: Any, beside: Beside, bounds: Bounds, loss: Loss) -> tuple[Any, Any, Beside]:
+    """Return records and what belongs to them as a fit takes them; Dask collections as one stream, read by workers."""
     if is_stream(X):
-        return X, y
+        return X, y, beside
     if not is_dask(X):
-        return container_of(X), y
-    if groups is not None:
-        raise Unsupported(NO_PERSONS)
-    return DaskRows(X, y, bounds.classes if loss.task == "classification" else None), None
+        return container_of(X), y, beside
+    if beside.weights is not None or beside.offsets is not None:
+        raise Unsupported(NO_WEIGHTS)
+    from discreet.curator import DaskRows
+
+    return DaskRows(X, y, bounds.classes if loss.task == "classification" else None, beside.groups), None, Beside()
 
 
 def warn_of_a_column(y: Any) -> None:

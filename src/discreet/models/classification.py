@@ -1,6 +1,7 @@
-"""Private classifiers: logistic regression (binary and softmax) and the linear SVM."""
+"""Private classifiers: logistic regression (binary and softmax), the linear SVM, and any loss of classes."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +11,13 @@ from sklearn.base import ClassifierMixin
 from discreet.bounds import Bounds
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
-from discreet.models.base import DPLinearModel
-from discreet.models.exposure import warn_of_exact_score
-from discreet.models.fitting import declared
-from discreet.models.lazy import lazily
-from discreet.models.registry import register_model
+from discreet.losses.base import Loss, loss_of
+from discreet.models.base import DPLinearModel, lazily
+from discreet.models.fit import Beside, declared
 from discreet.models.solver_choice import Covariance, Inference
+from discreet.models.warnings import warn_of_exact_score
 from discreet.parameters import NonNegative, Positive
+from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
 
@@ -35,7 +36,16 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        charge_id: str | None = None,
+    ) -> Self:
         """Fit privately; the charge comes before the first record is read.
 
         Parameters
@@ -46,6 +56,12 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
             Labels. A record whose label is not declared counts as null.
         groups : array-like of shape (n_samples,), default=None
             The person behind each row, where a person has several: the guarantee is then for persons.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight per row, clipped to the range ``Bounds(weights=(low, high))``. Uneven weights cost accuracy: noise
+            is scaled for the largest one.
+        offset : array-like of shape (n_samples,), default=None
+            A known part of the linear predictor per row, clipped to the range ``Bounds(offsets=(low, high))``, such as
+            the logarithm of the exposure of a count.
         charge_id : str, default=None
             A name for this fit in the ledger: asked again, it is charged once and gives the same model.
 
@@ -67,7 +83,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         'person'
         """
         bounds, loss = self._declared()
-        self._fit(X, y, groups, bounds, loss, charge_id)
+        self._fit(X, y, Beside(groups, sample_weight, offset), bounds, loss, charge_id)
         assert bounds.classes is not None
         self.classes_ = _label_array(bounds.classes)
         return self
@@ -80,14 +96,25 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
             )
         return bounds, self._loss(len(bounds.classes))
 
+    def _class_weights(self, bounds: Bounds) -> tuple[float, ...] | None:
+        if self.class_weight is None or bounds.classes is None:
+            return None
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            raise Unsupported("balanced weights are read from the labels: declare them, class_weight={0: 1, 1: 5}")
+        if not isinstance(self.class_weight, Mapping) or set(self.class_weight) - set(bounds.classes):
+            raise Unsupported("class_weight names declared classes with a weight each, such as {0: 1, 1: 5}")
+        return tuple(self.class_weight.get(label, 1.0) for label in bounds.classes)
+
     @lazily
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any, *, offset: Any = None) -> Floats:
         """Return the signed distance for two classes, one score per class for more.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Records that the caller may see.
+        offset : array-like of shape (n_samples,), default=None
+            Known parts of the linear predictor, as in ``fit``.
 
         Returns
         -------
@@ -99,7 +126,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         >>> model.decision_function(X[:3]).shape
         (3,)
         """
-        margins = self._margins(X)
+        margins = self._margins(X, offset)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -133,13 +160,15 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return float(super().score(X, y, sample_weight))
 
     @lazily
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
         """Return the likeliest declared class of each row, features clipped to their declared ranges.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Records that the caller may see.
+        offset : array-like of shape (n_samples,), default=None
+            Known parts of the linear predictor, as in ``fit``.
 
         Returns
         -------
@@ -151,12 +180,11 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         >>> model.predict(X[:3]).shape
         (3,)
         """
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset=offset)
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
 
-@register_model("logistic")
 class DPLogisticRegression(_DPClassifier):
     """Logistic regression with differential privacy; softmax for more than two classes.
 
@@ -186,6 +214,7 @@ class DPLogisticRegression(_DPClassifier):
         *,
         bounds: Any = None,
         classes: Any = None,
+        class_weight: Any = None,
         penalty: Any = "l2",
         alpha: NonNegative = 1e-7,
         solver: Any = "auto",
@@ -196,6 +225,7 @@ class DPLogisticRegression(_DPClassifier):
         public_moments: tuple[Any, Any] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -206,13 +236,15 @@ class DPLogisticRegression(_DPClassifier):
         return Logistic() if n_classes == 2 else Softmax(n_classes)
 
     @lazily
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Floats:
         """Return the probability of each declared class.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Records that the caller may see.
+        offset : array-like of shape (n_samples,), default=None
+            Known parts of the linear predictor, as in ``fit``.
 
         Returns
         -------
@@ -224,24 +256,26 @@ class DPLogisticRegression(_DPClassifier):
         >>> model.predict_proba(X[:3]).shape
         (3, 2)
         """
-        odds = np.exp(self._two_sided(X))
+        odds = np.exp(self._two_sided(X, offset))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def _two_sided(self, X: Any) -> Floats:
+    def _two_sided(self, X: Any, offset: Any) -> Floats:
         """Return one margin per class, the largest 0."""
-        margins = self._margins(X)
+        margins = self._margins(X, offset)
         if margins.shape[1] == 1:
             margins = np.hstack([np.zeros_like(margins), margins])
         return np.asarray(margins - margins.max(axis=1, keepdims=True))
 
     @lazily
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Floats:
         """Return the logarithm of ``predict_proba``, exact where that underflows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Records that the caller may see.
+        offset : array-like of shape (n_samples,), default=None
+            Known parts of the linear predictor, as in ``fit``.
 
         Returns
         -------
@@ -253,11 +287,10 @@ class DPLogisticRegression(_DPClassifier):
         >>> bool((model.predict_log_proba(X[:3]) <= 0).all())
         True
         """
-        margins = self._two_sided(X)
+        margins = self._two_sided(X, offset)
         return np.asarray(margins - np.log(np.exp(margins).sum(axis=1, keepdims=True)))
 
 
-@register_model("svm")
 class DPLinearSVC(_DPClassifier):
     """Linear support vector machine with differential privacy (smoothed hinge, two classes).
 
@@ -292,6 +325,7 @@ class DPLinearSVC(_DPClassifier):
         bounds: Any = None,
         classes: Any = None,
         width: Positive = 0.5,
+        class_weight: Any = None,
         penalty: Any = "l2",
         alpha: NonNegative = 1e-7,
         solver: Any = "auto",
@@ -314,4 +348,71 @@ class DPLinearSVC(_DPClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        return tags
+
+
+class DPClassifier(_DPClassifier):
+    """Linear classification with differential privacy, by any loss of margins and classes.
+
+    Minimizes (1/n) sum of losses + penalty in training coordinates (each feature divided by its declared bound).
+
+    Parameters
+    ----------
+    loss : Loss or str, default="logistic"
+        A loss for classes, as an object or by its registered name. One margin serves two classes; for K > 2 classes the
+        loss must have K margins, such as ``Softmax(3)``.
+
+    See Also
+    --------
+    discreet.losses.register_loss : Declare a loss of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.losses import SmoothedHinge
+    >>> from discreet.models import DPClassifier
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = DPClassifier(epsilon=1.0, bounds=1.0, classes=(0, 1), loss=SmoothedHinge(0.3)).fit(X, y)
+    >>> model.loss
+    SmoothedHinge(width=0.3)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        loss: Loss | str = "logistic",
+        class_weight: Any = None,
+        penalty: Penalty | str | None = "l2",
+        alpha: NonNegative = 1e-7,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        start: tuple[Any, Any] | None = None,
+        public_moments: tuple[Any, Any] | None = None,
+        inference: Inference = None,
+        cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
+        ledger: Any = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self._keep(locals())
+
+    def _loss(self, n_classes: int) -> Loss:
+        loss = loss_of(self.loss)
+        if loss.task != "classification":
+            raise Unsupported("this loss is for numbers: use DPRegressor")
+        if loss.n_outputs != (1 if n_classes == 2 else n_classes):
+            raise Unsupported("Only binary classification is supported by a loss of one margin: use Softmax(n_classes)")
+        return loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False  # a loss is made for its number of classes
         return tags

@@ -1,14 +1,14 @@
-"""Estimators by name: ``@register_model("ridge")`` above a class makes it known to ``--model`` and to saved models."""
+"""Estimators by name, for ``--model`` and saved models; ``@register_model("mine")`` adds one."""
 
 from typing import TYPE_CHECKING
 
-from discreet.registry import Registry
+from discreet.registry import BUILT_IN_MODELS, Registry
 
 if TYPE_CHECKING:
     from discreet.models.base import DPLinearModel
     from discreet.schema.schema import Schema
 
-MODELS: "Registry[type[DPLinearModel]]" = Registry("model", "discreet.models", "register_model")
+MODELS: "Registry[type[DPLinearModel]]" = Registry("model", BUILT_IN_MODELS)
 
 register_model = MODELS.register
 

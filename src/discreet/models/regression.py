@@ -1,20 +1,152 @@
-"""Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson."""
+"""Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson, and any loss of numbers."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import RegressorMixin
 
 from discreet.bounds import Bounds, refuse_negative_counts, target_place
-from discreet.losses import Huber, Poisson
-from discreet.models.private_regressor import PrivateRegressor
-from discreet.models.registry import register_model
+from discreet.errors import MissingBounds, Unsupported
+from discreet.losses import Huber, Poisson, Squared
+from discreet.losses.base import Loss, loss_of
+from discreet.models.base import DPLinearModel, lazily
+from discreet.models.fit import Beside, declared
 from discreet.models.solver_choice import Covariance, Inference
+from discreet.models.warnings import warn_of_exact_score
 from discreet.parameters import Fraction, NonNegative, Positive
 from discreet.penalties import ElasticNet
+from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
 
-@register_model("linear")
+class PrivateRegressor(RegressorMixin, DPLinearModel):
+    """A private linear model of numbers."""
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return Squared()
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        sample_weight: Any = None,
+        offset: Any = None,
+        charge_id: str | None = None,
+    ) -> Self:
+        """Fit privately; the charge comes before the first record is read.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
+        y : array-like of shape (n_samples,)
+            Targets, clipped to their declared range.
+        groups : array-like of shape (n_samples,), default=None
+            The person behind each row, where a person has several: the guarantee is then for persons.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight per row, clipped to the range ``Bounds(weights=(low, high))``. Uneven weights cost accuracy: noise
+            is scaled for the largest one.
+        offset : array-like of shape (n_samples,), default=None
+            A known part of the linear predictor per row, clipped to the range ``Bounds(offsets=(low, high))``, such as
+            the logarithm of the exposure of a count.
+        charge_id : str, default=None
+            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
+
+        Returns
+        -------
+        estimator
+            Itself, fitted.
+
+        Raises
+        ------
+        MissingBounds
+            If the ranges of features or target are not declared.
+        BudgetExceeded
+            If the data set's budget in the ledger does not suffice.
+
+        Examples
+        --------
+        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
+        """
+        self._fit(X, y, Beside(groups, sample_weight, offset), *self._declared(), charge_id)
+        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+        if self.coef_noise_ is not None and self.intercept_noise_ is not None:
+            self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]
+        return self
+
+    def _facts(self) -> tuple[Bounds, Any]:
+        bounds = declared(self.bounds, target=self.target)
+        if bounds.target is None:
+            raise MissingBounds(
+                "the target's range is not declared: pass target=(low, high), "
+                "from what is publicly known, not from the data"
+            )
+        return bounds, self._loss(bounds)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public records.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
+
+        Returns
+        -------
+        float
+            R^2.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model.score(X, y) <= 1
+        True
+        """
+        warn_of_exact_score()
+        return self._exact_score(X, y, sample_weight)
+
+    def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        return float(super().score(X, y, sample_weight))
+
+    @lazily
+    def predict(self, X: Any, *, offset: Any = None) -> Floats:
+        """Return the predicted target of each row; features and predictions are clipped to their declared ranges.
+
+        The target lies in its range, so the nearer end of it is never a worse prediction than a value beyond. It
+        matters for rows far out in a range that is much wider than most rows need: few of them enter a private fit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records that the caller may see.
+        offset : array-like of shape (n_samples,), default=None
+            Known parts of the linear predictor, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Targets.
+
+        Examples
+        --------
+        >>> model.predict(X[:3]).shape
+        (3,)
+        """
+        return np.asarray(np.clip(self._mean(self._margins(X, offset)[:, 0]), *self._facts()[0].target))  # type: ignore[misc]
+
+    def _mean(self, margins: Floats) -> Floats:
+        """Return the mean target at these linear predictors."""
+        return margins
+
+
 class DPLinearRegression(PrivateRegressor):
     """Least squares with differential privacy.
 
@@ -47,6 +179,7 @@ class DPLinearRegression(PrivateRegressor):
         public_moments: tuple[Any, Any] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -54,7 +187,6 @@ class DPLinearRegression(PrivateRegressor):
         self._keep(locals())
 
 
-@register_model("ridge")
 class DPRidge(PrivateRegressor):
     """Ridge regression with differential privacy.
 
@@ -87,6 +219,7 @@ class DPRidge(PrivateRegressor):
         public_moments: tuple[Any, Any] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -96,7 +229,6 @@ class DPRidge(PrivateRegressor):
     penalty = "l2"
 
 
-@register_model("lasso")
 class DPLasso(PrivateRegressor):
     """Lasso with differential privacy: coefficients that are not needed come back exactly zero.
 
@@ -137,7 +269,6 @@ class DPLasso(PrivateRegressor):
         self._keep(locals())
 
 
-@register_model("elasticnet")
 class DPElasticNet(PrivateRegressor):
     """Elastic net with differential privacy.
 
@@ -186,7 +317,6 @@ class DPElasticNet(PrivateRegressor):
         return ElasticNet(self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio))
 
 
-@register_model("huber")
 class DPHuberRegressor(PrivateRegressor):
     """Huber regression with differential privacy: squared for residuals within ``width``, linear beyond.
 
@@ -226,6 +356,7 @@ class DPHuberRegressor(PrivateRegressor):
         public_moments: tuple[Any, Any] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -239,7 +370,6 @@ class DPHuberRegressor(PrivateRegressor):
         return Huber(width / target_place(bounds.target, moves=self.fit_intercept)[1])
 
 
-@register_model("poisson")
 class DPPoissonRegressor(PrivateRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 
@@ -281,6 +411,7 @@ class DPPoissonRegressor(PrivateRegressor):
         public_moments: tuple[Any, Any] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
         ledger: Any = None,
         dataset: str | None = None,
         verbose: bool = False,
@@ -299,3 +430,71 @@ class DPPoissonRegressor(PrivateRegressor):
 
     def _mean(self, margins: Floats) -> Floats:
         return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))
+
+
+class DPRegressor(PrivateRegressor):
+    """Linear regression with differential privacy, by any loss of margins and numbers.
+
+    Minimizes (1/n) sum of losses + penalty in training coordinates (features and target divided by their declared
+    bounds).
+
+    Parameters
+    ----------
+    loss : Loss or str, default="squared"
+        A loss for numbers, as an object or by its registered name. A loss of residuals (``movable_target``) is in the
+        target's own units, as ``Huber(5.0)`` for 5 dollars; others are in training coordinates.
+
+    See Also
+    --------
+    discreet.losses.register_loss : Declare a loss of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.losses import Huber
+    >>> from discreet.models import DPRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X[:, 0]
+    >>> model = DPRegressor(epsilon=1.0, bounds=1.0, target=(-1, 1), loss=Huber(0.5)).fit(X, y)
+    >>> model.loss
+    Huber(width=0.5)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        target: Any = None,
+        loss: Loss | str = "squared",
+        penalty: Penalty | str | None = "l2",
+        alpha: NonNegative = 1e-3,
+        solver: Any = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        start: tuple[Any, Any] | None = None,
+        public_moments: tuple[Any, Any] | None = None,
+        inference: Inference = None,
+        cov_type: Covariance = "robust",
+        even_if_empty: bool = False,
+        ledger: Any = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self._keep(locals())
+
+    def _loss(self, bounds: Bounds) -> Loss:
+        loss = loss_of(self.loss)
+        if loss.task != "regression" or loss.n_outputs != 1:
+            raise Unsupported("this loss is for classes: use DPClassifier")
+        assert bounds.target is not None
+        if loss.log_link:
+            refuse_negative_counts(bounds.target)
+        _, scale = target_place(bounds.target, moves=self.fit_intercept)
+        return loss.with_target_scale(scale) if loss.movable_target else loss
+
+    def _mean(self, margins: Floats) -> Floats:
+        """Return the margins, or what the loss's link makes of them."""
+        return loss_of(self.loss).prediction(margins)

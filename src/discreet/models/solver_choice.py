@@ -1,11 +1,10 @@
 """Which solver ``solver="auto"`` is, and how a name or an object becomes a complete one: from public facts alone.
 
-Each solver's own file has the rules for what its name means (``defaults``, ``filled``); what several of them share is
-in ``solvers/default_rules.py``.
+What a solver's name means: ``solvers/settings``; what ``auto`` means: ``default/table``.
 """
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -13,14 +12,17 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import OneOf
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import COV_TYPES, Solver
-from discreet.solvers.registry import SOLVERS, filled, solver_named
+from discreet.solvers.base import COV_TYPES, SOLVERS, Solver, filled, solver_named
+
+if TYPE_CHECKING:
+    from discreet.inference.sandwich import Sandwich
 
 Inference = Annotated[str, OneOf("sandwich")] | Literal[False] | None
 """What ``inference=`` takes."""
 Covariance = Annotated[str, OneOf(*COV_TYPES)]
 START_RADIUS = 0.8
 """Where inference starts, rows are shrunk to this many typical lengths at most."""
+DECLARED = "unset parameters were chosen from declared facts only"
 FILLED = 1 << 25
 """The most cells that a sparse table may have to be stored with its zeros: 256 MB while it is read."""
 
@@ -44,12 +46,12 @@ def choose_solver(
         known = ", ".join(solver_names())
         raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
     if solver == "auto":
-        from discreet.default.table import choose  # here: a fit imports no solver but its own
+        from discreet.default.explain import expectations  # here: a fit imports no solver but its own
+        from discreet.default.table import Facts, choose
 
-        made, why = choose(domain, loss, penalty, budget)
-    else:
-        made, why = solver_named(solver, domain, loss, penalty, budget), f"{solver} was asked for"
-    return made, (why, "unset parameters were chosen from declared facts only")
+        chosen, why = choose(domain, loss, penalty, budget)
+        return chosen, (why, *expectations(Facts(domain, loss, penalty, budget), chosen), DECLARED)
+    return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
 
 
 def fills(solver: Solver | str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> bool:
@@ -68,7 +70,6 @@ def fills(solver: Solver | str, domain: Domain, loss: Loss, penalty: Penalty, bu
 
 
 def inferring(
-    inference: str,
     cov_type: str,
     solver: Solver,
     domain: Domain,
@@ -77,15 +78,17 @@ def inferring(
     budget: Budget,
     *,
     automatic: bool,
-) -> Solver:
+    even_if_empty: bool = False,
+) -> "Sandwich":
     """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be.
 
     ``automatic``: the solver was not asked for by name, so that another may be where inference starts.
+    ``even_if_empty``: fit, too, where the summary would probably show nothing.
     """
     from discreet.default.recipe import Recipe  # here: a fit imports no solver but its own
     from discreet.default.table import Facts, recipe_for
-    from discreet.solvers.sandwich import Sandwich
-    from discreet.solvers.stage import Stage
+    from discreet.inference.sandwich import Sandwich
+    from discreet.solvers.coordinates import Preconditioned
 
     facts = Facts(domain, loss, penalty, budget)
     if automatic and loss.log_link:
@@ -96,6 +99,6 @@ def inferring(
         solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
         if automatic and loss.task == "classification":  # effects settle from any start: no answer is spent on it
             solver = replace(solver, shares=replace(solver.shares, target=0.0))
-    elif isinstance(solver, Stage) and not solver.gives_shape:
+    elif isinstance(solver, Preconditioned) and not solver.gives_shape:
         solver = solver.solver  # inference estimates scales itself
-    return Sandwich(solver, cov_type).filled(domain, loss, penalty, budget)
+    return Sandwich(solver, cov_type, even_if_empty=even_if_empty).filled(domain, loss, penalty, budget)

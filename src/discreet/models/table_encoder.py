@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 from discreet.bounds import Bounds
 from discreet.curator import FrameSource, Layout
 from discreet.errors import Unsupported
+from discreet.inference.intervals import INTERCEPT
 from discreet.models.base import DPLinearModel
-from discreet.models.intervals import INTERCEPT
 from discreet.parameters import checked
 from discreet.schema.columns import SchemaError
 from discreet.schema.schema import Schema
@@ -167,7 +167,7 @@ def make_private_pipeline(schema: Schema, estimator: DPLinearModel) -> Pipeline:
     Raises
     ------
     Unsupported
-        If the estimator has bounds, or the schema names persons, which a pipeline does not see.
+        If the estimator has bounds, or the schema names persons, weights or offsets, which a pipeline does not see.
 
     Examples
     --------
@@ -185,6 +185,8 @@ def make_private_pipeline(schema: Schema, estimator: DPLinearModel) -> Pipeline:
             "the schema names the person behind each row, which a pipeline does not see: use TableModel; or leave "
             "person out, and pass model__groups to fit"
         )
+    if schema.columns_beside:
+        raise Unsupported("the schema names weights or offsets, which a pipeline does not see: use TableModel")
     encoder = SchemaEncoder(schema)
     return Pipeline([("encoder", encoder), ("model", clone(estimator).set_params(bounds=encoder.bounds))])
 
@@ -259,21 +261,22 @@ def coefficients_of(schema: Schema, model: Any, *, units: str = "original") -> l
         raise Unsupported("units must be 'encoded' or 'original'")
     features = Layout(schema).features
     rows, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    spreads, own_spreads = (getattr(model, name, None) for name in ("coef_noise_", "intercept_noise_"))
+    spreads, intercept_spreads = (getattr(model, name, None) for name in ("coef_noise_", "intercept_noise_"))
     original = units == "original"
     scales = np.array([feature.scale if original else 1.0 for feature in features])
     origins = np.array([feature.origin * feature.scale if original else 0.0 for feature in features])
-    found = []
+    named = []
     for k, output in enumerate(outputs_of(model)):
         noise = None if spreads is None else np.atleast_2d(spreads)[k] * scales
         for j, feature in enumerate(features):
             spread = None if noise is None else float(noise[j])
             unit = feature.unit if original else "encoded"
-            found.append(Coefficient(feature.column, feature.name, output, float(rows[k, j] * scales[j]), spread, unit))
-        moved = float(intercepts[k] - rows[k] @ origins)
-        own = None if own_spreads is None or (original and origins.any()) else float(np.atleast_1d(own_spreads)[k])
-        found.append(Coefficient("", INTERCEPT, output, moved, own, "at 0" if original else "encoded"))
-    return found
+            named.append(Coefficient(feature.column, feature.name, output, float(rows[k, j] * scales[j]), spread, unit))
+        intercept = float(intercepts[k] - rows[k] @ origins)
+        spread = None if intercept_spreads is None else float(np.atleast_1d(intercept_spreads)[k])
+        spread = None if original and origins.any() else spread
+        named.append(Coefficient("", INTERCEPT, output, intercept, spread, "at 0" if original else "encoded"))
+    return named
 
 
 def outputs_of(model: Any) -> list[str]:

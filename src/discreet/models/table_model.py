@@ -1,8 +1,8 @@
 """``TableModel``: a private model of a table, from a schema and any linear model of discreet's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +13,50 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
 from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
-from discreet.curator import Layout, TableStream, source_of
+from discreet.curator import Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported
-from discreet.models.base import DPLinearModel
-from discreet.models.export.exported import Exported
-from discreet.models.fitting import Quote
-from discreet.models.inference.table_effects import TableEffects
-from discreet.models.lazy import lazily
+from discreet.models.base import DPLinearModel, Exported, Shown, lazily
+from discreet.models.fit import Beside, Quote
 from discreet.models.registry import MODELS, default_model
-from discreet.models.scoring.table_scores import TableScores
-from discreet.models.shown import Shown
+from discreet.models.scores import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.models.term_effects import TermEffects
-from discreet.models.terms import TERMS, with_terms
 from discreet.parameters import OneOf, check_settings
+from discreet.schema.columns import KNOTS, Boolean, Category
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
+if TYPE_CHECKING:
+    from discreet.report.model_report import ModelReport
 
-class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEstimator):
+AUTO, CURVES = "auto", "curves"
+TERMS = (AUTO, "linear", CURVES)
+
+
+def with_terms(terms: str, stream: TableStream, estimator: DPLinearModel) -> TableStream:
+    """Return the rows of a table with the curves that ``terms`` stand for, and a note on why."""
+    schema = stream.schema
+    if terms == CURVES:
+        return stream.declared_by(schema.with_curves(KNOTS), f"numbers have curves with {KNOTS} knots, as asked for")
+    if terms != AUTO or schema.with_curves(KNOTS) == schema:
+        return stream
+    if getattr(estimator, "inference", None) or estimator.solver != "auto":
+        return stream
+    knots, reason = _chosen(stream, estimator)
+    return stream.declared_by(schema if knots is None else schema.with_curves(knots), reason)
+
+
+def _chosen(stream: TableStream, estimator: Any) -> tuple[int | None, str]:
+    """Return the knots that the default's table says, by the public facts of the table with lines."""
+    from discreet.default.table import Facts, knots_for  # here: a fit imports no solver but its own
+
+    fit = estimator._fit_settings(*estimator._declared())
+    _, domain, budget = fit.declare(stream, None, Beside())
+    facts = Facts(domain, fit.loss, fit.penalty, budget)
+    return knots_for(facts, lambda knots: len(Layout(stream.schema.with_curves(knots)).features))
+
+
+class TableModel(Shown, Exported, TermEffects, BaseEstimator):
     """Private linear model of a table: reads files or data frames by a schema, in blocks, and keeps names.
 
     Parameters
@@ -93,7 +118,7 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
     def feature_names_in_(self) -> NDArray[np.object_]:
         """The columns that a prediction reads."""
         check_is_fitted(self, "estimator_")
-        return np.array(list(self.schema_.columns), dtype=object)
+        return np.array(self.schema_.predicted_from, dtype=object)
 
     @property
     def n_features_in_(self) -> int:
@@ -167,7 +192,7 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
         Parameters
         ----------
         data : data frame, path or list of paths
-            Rows with the declared columns; the target is not read.
+            Rows with the declared columns, the offset's among them; target and weight are not read.
 
         Returns
         -------
@@ -203,7 +228,7 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
         return np.concatenate([*self.predictions(data, "predict_proba")] or [np.empty(0)])
 
     def predictions(self, data: Any, method: str = "predict") -> Iterator[NDArray[Any]]:
-        """Yield predictions block by block; where a missing value would make a record null, its features are 0.
+        """Yield predictions block by block; what is missing and would make a record null, features or offset, is 0.
 
         Parameters
         ----------
@@ -229,7 +254,9 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
         """
         if not hasattr(self._fitted, method):
             raise Unsupported(f"{type(self._fitted).__name__} has no {method}")
-        yield from map(getattr(self._fitted, method), self._features(data))
+        predicted = getattr(self._fitted, method)
+        for features, offsets in self._rows(data):
+            yield predicted(features) if offsets is None else predicted(features, offset=offsets)
 
     def rows(self, data: Any) -> TableStream:
         """Return rows with their targets, encoded as the model needs them: for scores.
@@ -292,9 +319,9 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
         >>> same.coefficients() == model.coefficients()
         True
         """
-        from discreet.models.model_folder import save
+        from discreet.models.persist import save_folder
 
-        return save(self, Path(folder))
+        return save_folder(self, Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> "TableModel":
@@ -319,11 +346,102 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
         --------
         >>> TableModel.load("nowhere")
         Traceback (most recent call last):
-        discreet.models.persistence.UnreadableModel: nowhere: this is not the folder of a model: ...
+        discreet.models.persist.UnreadableModel: nowhere: this is not the folder of a model: ...
         """
-        from discreet.models.model_folder import load
+        from discreet.models.persist import load_folder
 
-        return load(Path(folder))
+        return load_folder(Path(folder))
+
+    def private_score(self, data: Any, **settings: Any) -> PrivateScore:
+        """Score the model on private rows that it was not fitted on, with noise, for a budget of its own.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+        **settings : dict
+            Those of ``discreet.private_score``: ``epsilon``, ``metric``, ``delta``, ``ledger``, ... ``by`` names a
+            category or a yes/no column.
+
+        Returns
+        -------
+        PrivateScore
+            The noisy score with its interval and certificate.
+
+        Examples
+        --------
+        >>> model.private_score(table, epsilon=1.0).metric
+        'accuracy'
+        """
+        return private_score(self._fitted, self.rows(data), **self._grouped(settings))
+
+    def public_score(self, data: Any, **settings: Any) -> PrivateScore:
+        """Score the model exactly, on rows that everybody may see.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            The table, with its target.
+        **settings : dict
+            Those of ``discreet.public_score``: ``metric``, ``level``, ``by``.
+
+        Returns
+        -------
+        PrivateScore
+            The exact score with its interval.
+
+        Examples
+        --------
+        >>> 0 <= model.public_score(table).value <= 1
+        True
+        """
+        return public_score(self._fitted, self.rows(data), **self._grouped(settings))
+
+    def _grouped(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings with the groups of the column that ``by`` names in its place."""
+        name = settings.get("by")
+        if name is None:
+            return settings
+        kind = self.schema_.columns.get(name)
+        if not isinstance(kind, Boolean | Category):
+            raise Unsupported("by must name a category or a yes/no column of the schema")
+        features = [
+            (j, feature.name) for j, feature in enumerate(Layout(self.schema_).features) if feature.column == name
+        ]
+        if isinstance(kind, Boolean):  # encoded as -1 and 1
+            return {**settings, "by": Groups((f"{name} = false", f"{name} = true"), (features[0][0],), 0.0)}
+        columns, names = zip(*features, strict=True)
+        return {**settings, "by": Groups(names, columns, 0.5)}
+
+    def report(self, *, title: str | None = None, scores: Sequence[PrivateScore] = ()) -> "ModelReport":
+        """Return the report of the model for people: the promise, scores, effects, plan and public facts.
+
+        Parameters
+        ----------
+        title : str, default=None
+            The page's title; None: what is predicted.
+        scores : sequence of PrivateScore, default=()
+            Scores to show, as ``private_score`` returned them.
+
+        Returns
+        -------
+        ModelReport
+            ``html()`` is one page that fetches nothing.
+
+        Examples
+        --------
+        >>> page = model.report(title="Readmission").html()
+        >>> "What is promised" in page
+        True
+        """
+        from discreet.report.model_report import report_of
+        from discreet.report.model_sections import Score
+
+        assert self._fitted is not None
+        assert self.schema_.target is not None
+        model: Any = self
+        shown = [Score.from_dict(score.to_dict()) for score in scores]
+        return report_of(model, title or f"A private model of {self.schema_.target.column}", scores=shown)
 
     def stream(self, data: Any) -> TableStream:
         """Return the table as a fit reads it; only names, types and the number of rows are read yet.
@@ -366,9 +484,10 @@ class TableModel(Shown, Exported, TableEffects, TermEffects, TableScores, BaseEs
     def _unfitted(self, stream: TableStream) -> Any:
         return clone(self._chosen).set_params(bounds=stream.bounds)
 
-    def _features(self, data: Any) -> Iterator[Floats]:
+    def _rows(self, data: Any) -> Iterator[tuple[Floats, Floats | None]]:
+        """Yield the features of rows to predict, and their offsets where the model has some."""
         for block in TableStream(source_of(data, self.schema.separator), self.schema_, with_target=False).blocks():
-            yield np.nan_to_num(block.features)
+            yield np.nan_to_num(block.features), None if block.offsets is None else np.nan_to_num(block.offsets)
 
     @property
     def _fitted(self) -> DPLinearModel:

@@ -18,11 +18,10 @@ import numpy as np
 
 from discreet.curator import Layout
 from discreet.errors import Unsupported
-from discreet.models.export.sklearn_tables import encoded_cells
-from discreet.models.export.spellings import OTHER_TEXT
-from discreet.models.inference.pictures import curve_picture
-from discreet.models.intervals import LEVEL, deviations
+from discreet.inference.intervals import LEVEL, deviations
+from discreet.inference.pictures import curve_picture
 from discreet.models.table_encoder import outputs_of
+from discreet.models.to_sklearn import OTHER_TEXT, encoded_cells
 from discreet.parameters import Share, checked
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number
 from discreet.schema.schema import Schema
@@ -31,7 +30,7 @@ from discreet.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from discreet.models.inference.summary import Summary
+    from discreet.inference.summary import MeanInterval, Summary
 
 POINTS = 101
 """Places of a number's range at which its effect is computed."""
@@ -114,11 +113,69 @@ class Explanation:
 
 
 class TermEffects:
-    """What ``TableModel`` shows of its terms."""
+    """What ``TableModel`` reports on effects: for a population, and of its terms."""
 
     _fitted: Any
     schema_: Schema
-    _features: Any
+    _rows: Any
+
+    def summary(self, level: float = 0.95) -> "Summary":
+        """Return the effects for a population, in the columns' own units: for fits with ``inference="sandwich"``.
+
+        Numbers per their declared unit (1), levels per level, truth against falsehood, categories against their base:
+        the declared one, or the first. The intercept is that of a row with every column at its base and every number
+        at 0.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            About how often an interval covers its effect, one by one.
+
+        Returns
+        -------
+        Summary
+            Prints as a table; ``frame`` is a data frame.
+
+        Raises
+        ------
+        Unsupported
+            Where there is none; the message says why, and what would help.
+
+        Examples
+        --------
+        >>> model.summary()
+        Traceback (most recent call last):
+        discreet.errors.Unsupported: nothing was reserved for standard errors: fit again with inference='sandwich' ...
+        """
+        from discreet.inference.summary import summary_of
+
+        return summary_of(self._fitted, level, self.schema_)
+
+    def predict_interval(self, data: Any, level: float = 0.95) -> "MeanInterval":
+        """Return predicted means of rows, with confidence intervals; for two classes the probability of the second.
+
+        Parameters
+        ----------
+        data : data frame, path or list of paths
+            Rows with the declared columns; the target is not read.
+        level : float, default=0.95
+            About how often an interval covers the mean of all records with these features.
+
+        Returns
+        -------
+        MeanInterval
+            ``mean``, ``low`` and ``high``.
+
+        Examples
+        --------
+        >>> model.predict_interval(table)
+        Traceback (most recent call last):
+        discreet.errors.Unsupported: nothing was reserved for standard errors: fit again with inference='sandwich' ...
+        """
+        from discreet.inference.summary import MeanInterval
+
+        parts = [self._fitted.predict_interval(block, level, offset=offsets) for block, offsets in self._rows(data)]
+        return MeanInterval(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def term_effects(self) -> list[TermEffect]:
         """Return the effect of each column over its declared values, for each output. Free: of released values.
@@ -135,15 +192,15 @@ class TermEffects:
         """
         fitted, schema = self._fitted, self.schema_
         noises = getattr(fitted, "coef_noise_", None)
-        found = []
+        effects = []
         for name, place in Layout(schema).places.items():
             values, features, mean = _declared(schema, name)
             away = features - mean
             for k, output in enumerate(outputs_of(fitted)):
                 effect = away @ np.atleast_2d(fitted.coef_)[k, place]
                 noise = None if noises is None else np.sqrt(away**2 @ np.atleast_2d(noises)[k, place] ** 2)
-                found.append(TermEffect(name, output, values, effect, noise))
-        return found
+                effects.append(TermEffect(name, output, values, effect, noise))
+        return effects
 
     def explain(self, row: Any) -> Explanation:
         """Return a prediction by its terms: what each column and each product adds to the linear predictor.
@@ -170,21 +227,25 @@ class TermEffects:
         ((1,), (1, 2))
         """
         fitted, layout = self._fitted, Layout(self.schema_)
-        blocks = list(self._features(row))
-        if sum(map(len, blocks)) != 1:
+        blocks = list(self._rows(row))
+        if sum(len(block) for block, _ in blocks) != 1:
             raise Unsupported("an explanation is of one row: pass a table with a single one")
-        coef, features = np.atleast_2d(fitted.coef_), np.vstack(blocks)[0]
+        (block, offsets), *_ = blocks
+        coef, features = np.atleast_2d(fitted.coef_), block[0]
         level, names, parts = np.atleast_1d(fitted.intercept_).astype(float), [], []
         for name, place in layout.places.items():
             mean = _declared(self.schema_, name)[2]
             level = level + coef[:, place] @ mean
             names.append(name)
             parts.append(coef[:, place] @ (features[place] - mean))
+        if offsets is not None and self.schema_.offset is not None:
+            names.append(self.schema_.offset.column)
+            parts.append(np.full(len(coef), offsets[0]))
         products = [j for j, factors in enumerate(layout.factors) if len(factors) > 1]
         for column in dict.fromkeys(layout.features[j].column for j in products):
-            own = [j for j in products if layout.features[j].column == column]
+            places = [j for j in products if layout.features[j].column == column]
             names.append(column)
-            parts.append(coef[:, own] @ features[own])
+            parts.append(coef[:, places] @ features[places])
         return Explanation(tuple(outputs_of(fitted)), tuple(names), level, np.array(parts).T)
 
     @checked
@@ -228,7 +289,7 @@ class TermEffects:
 
     def _summary_of_curves(self, level: float) -> "Summary | None":
         """Return effects for a population, where they were estimated and noise does not hide them."""
-        from discreet.models.inference.summarize import summary_of
+        from discreet.inference.summary import summary_of
 
         if getattr(self._fitted, "effects_", None) is None:
             return None

@@ -5,7 +5,7 @@ penalties; it is dispatched on the penalty's class in plain Python and inside co
 """
 
 from discreet.numba_dispatch import scalar_function
-from discreet.registry import Registry, not_a_tuple
+from discreet.registry import BUILT_IN_PENALTIES, Registry, not_a_tuple
 from discreet.typing import Floats
 
 prox_coordinate = scalar_function("prox_coordinate")
@@ -63,5 +63,5 @@ class Penalty:
         raise NotImplementedError
 
 
-PENALTIES: Registry[type[Penalty]] = Registry("penalty", "discreet.penalties", "register_penalty", not_a_tuple)
+PENALTIES: Registry[type[Penalty]] = Registry("penalty", BUILT_IN_PENALTIES, not_a_tuple)
 register_penalty = PENALTIES.register

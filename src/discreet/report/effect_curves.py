@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.models.inference.pictures import WIDEST, ratio_ticks
-from discreet.report.html import number, paragraphs, round_ticks
+from discreet.inference.pictures import WIDEST, ratio_ticks
+from discreet.report.page import number, paragraphs, round_ticks
 
 if TYPE_CHECKING:
-    from discreet.models.inference.summary import Summary
+    from discreet.inference.summary import Summary
     from discreet.models.term_effects import TermEffect
 
 WIDTH, HEIGHT = 400.0, 240.0

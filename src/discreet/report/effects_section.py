@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.models.inference.pictures import WIDEST, ratio_ticks
-from discreet.models.inference.text import DASH, HIDDEN, TOO_FEW, empty_cells
+from discreet.inference.pictures import WIDEST, ratio_ticks
+from discreet.inference.text import DASH, hidden_text
 from discreet.report.effect_curves import effect_curves
-from discreet.report.html import isolated, number, paragraphs, table
+from discreet.report.page import isolated, number, paragraphs, table
 
 if TYPE_CHECKING:
-    from discreet.models.inference.summary import Summary
+    from discreet.inference.summary import Summary
 
 EFFECTS = (
     "What the same model would find on the whole population that the records were drawn from. Numbers are per 1 of the "
@@ -57,7 +57,7 @@ def effects_section(summary: "Summary | str") -> str:
     effects = _effects(summary)
     below = [f"{name.capitalize()}: {summary.facts[name]}." for name in BELOW if name in summary.facts]
     caution = [summary.facts[CAUTION]] if CAUTION in summary.facts else []
-    hidden = [f"{HIDDEN}."] if any(not effect.shown for effect in effects) else []
+    hidden = [f"{hidden_text(summary.reasons)}."] if any(not effect.shown for effect in effects) else []
     return "\n".join(
         [
             title,
@@ -74,24 +74,19 @@ def effects_section(summary: "Summary | str") -> str:
 
 
 def _effects(summary: "Summary") -> list[_Effect]:
-    """The effects in the summary's order, without coefficients that are no effects: ratios' intercepts, smooth curves'.
-
-    Hidden cells of other values are one line.
-    """
+    """Return the effects in the summary's order, without ratios' intercepts and coefficients of smooth curves."""
     found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
-    made, too_few = [], empty_cells(summary.names, summary.hidden.tolist())
-    alone = set(summary.structure.ratios)
+    made, alone = [], set(summary.structure.ratios)
     for j, (group, name) in enumerate(places):
         is_intercept = not summary.structure.terms[j]
-        if too_few[j] or (j not in alone and (summary.ratio or not is_intercept)):
+        if j not in alone and (summary.ratio or not is_intercept):
             continue
         at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
         value, low, high = (_text(_ratio(x) if summary.ratio else x) for x in at)
         interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
         cells = (value, interval, _p(float(found["p"][j])))
         made.append(_Effect(group, name, at, cells, is_intercept))  # type: ignore[arg-type]
-    nothing = (math.nan, math.nan, math.nan)
-    return [*made, *[_Effect("", TOO_FEW, nothing, (DASH, DASH, DASH))] * any(too_few)]
+    return made
 
 
 def _columns(summary: "Summary") -> str:
@@ -109,8 +104,8 @@ def _columns(summary: "Summary") -> str:
     if not rows:
         return ""
     shown = table(["column", "effects tested", "p"], rows, label="Whole columns", numbers=(1, 2), kind="stacked")
-    told = "A column of several effects (cells, knots, products, classes): whether any of those shown is not 0."
-    return f"<h3>Whole columns</h3>\n{paragraphs([told], 'note')}{shown}"
+    note = "A column of several effects (cells, knots, products, classes): whether any of those shown is not 0."
+    return f"<h3>Whole columns</h3>\n{paragraphs([note], 'note')}{shown}"
 
 
 def _ratio(logarithm: float) -> float:

@@ -1,4 +1,4 @@
-"""``ModelReport``: everything that may be said of one fitted model, on one page.
+"""``ModelReport``: everything that may be said of one fitted model, on one page; ``report_of`` makes it for a table.
 
 It is built from plain values: a certificate, named coefficients, declared facts, a ledger's statement, released scores,
 and a forecast from public facts. It never sees a record.
@@ -9,34 +9,58 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.accounting.cell_counts import CHECKED
-from discreet.accounting.certificate import Certificate
-from discreet.accounting.coverage import GIVEN
+from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
+from discreet.accounting.certificate import GIVEN, Certificate
+from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations
+from discreet.inference.summary import Summary, shown_effects
 from discreet.ledger.account import Spent
-from discreet.models.inference.summary import Summary
-from discreet.models.intervals import ALL_NOISE, all_noise, covers, deviations
-from discreet.report.budget_section import account_bar, plan_section, released
-from discreet.report.checks_section import checks_section
-from discreet.report.coefficients_section import Coefficient, coefficient_figure, coefficient_table
+from discreet.models.search_price import facts_of
 from discreet.report.effect_curves import noise_curves
 from discreet.report.effects_section import effects_section
-from discreet.report.forecast_curves import curves_section
-from discreet.report.forecast_section import CostForecast, cost_forecast
-from discreet.report.guarantee_section import one_of, promise_section
-from discreet.report.hazards_section import hazards_section
-from discreet.report.html import isolated, number, paragraphs, percent, table
-from discreet.report.page import certificate_in, certificate_section, document, heading, trace_section
-from discreet.report.scores_section import Score, scores_section
+from discreet.report.model_sections import (
+    Coefficient,
+    CostForecast,
+    Score,
+    coefficient_figure,
+    coefficient_table,
+    cost_forecast,
+    curves_section,
+    scores_section,
+)
+from discreet.report.page import (
+    certificate_in,
+    certificate_section,
+    document,
+    heading,
+    isolated,
+    number,
+    paragraphs,
+    percent,
+    table,
+)
+from discreet.report.privacy_sections import (
+    account_bar,
+    checks_section,
+    hazards_section,
+    one_of,
+    plan_section,
+    promise_section,
+    released,
+    trace_section,
+)
+from discreet.schema.columns import Number
 
 if TYPE_CHECKING:
+    from discreet.models.table_model import TableModel
     from discreet.models.term_effects import TermEffect
+
 
 __all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
 
 SOURCES = {
     "declared": "declared",
     "estimated": "estimated: released with noise",
-    "container": "known from the file's form",
+    "container": "counted: public under this relation",
     "given": "handed in as public",
 }
 _RELATIONS = {
@@ -158,10 +182,10 @@ class ModelReport:
         known = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
         said = [self.units if self.units.endswith(".") or not self.units else f"In {self.units}."]
         if known:
-            said.append("Dots are the coefficients, whiskers their intervals, each column on a scale of its own.")
+            said.append("Dots are coefficients, whiskers their intervals; each column has its own scale.")
         notes = [covers(self.level)] if known else []
         if any(c.is_intercept for c in self.coefficients):
-            notes.append("The intercept is in the table only: it has another scale.")
+            notes.append("The intercept is shown only in the table, because its scale differs.")
         warned = [ALL_NOISE] if all_noise(known) else []
         shown = coefficient_table(self.coefficients, self.level)
         return "\n".join(
@@ -176,11 +200,9 @@ class ModelReport:
         )
 
     def _budget(self) -> str:
-        said = (
-            "This fit was charged to no ledger. What else was released of these rows, if anything, is not known here."
-        )
+        said = "Not charged to a ledger: other releases from these records are not accounted for."
         if self.certificate.ledger is not None:
-            said = "This fit was charged to a ledger before a row was read; the certificate names the entry."
+            said = "This fit was charged to a ledger before any row was read; the certificate names the entry."
         body = account_bar(self.spent) if self.spent is not None else paragraphs([said])
         return f'<h2 id="budget">Budget</h2>\n{body}'
 
@@ -205,18 +227,17 @@ class ModelReport:
             f"{escape(SOURCES.get(fact.source, fact.source))}</span></td></tr>"
             for fact in facts
         ]
-        said = [
-            "The promise rests on these facts. None of them was measured, except where it says that it was estimated."
-        ]
+        said = ["The guarantee relies on these facts. They were declared, not measured, unless marked as estimated."]
         if GIVEN in made.assumed_public:
             said.append(
-                "Those handed in as public are the user's numbers. If they came from the rows, that was not counted."
+                "Facts handed in as public are the user's numbers. If they were computed from the rows, that release "
+                "was not accounted for."
             )
         if any(fact.source == "estimated" for fact in facts):
             said.append(
-                "Those marked as estimated were found in the table with noise. They are released, and in the price."
+                "Facts marked as estimated were computed from the table with noise, and are included in the price."
             )
-        shown = table(["what", "what is said of it", "from"], rows, label="Public facts", kind="wide stacked")
+        shown = table(["fact", "value", "source"], rows, label="Public facts", kind="wide stacked")
         return '<h2 id="public">Taken as public</h2>\n' + paragraphs(said) + shown
 
     def _forecast(self) -> str:
@@ -244,3 +265,99 @@ def _range(pair: list[object]) -> str:
     return (
         f"{pair[0]:g} to {pair[1]:g}" if len(pair) == 2 and all(isinstance(end, float) for end in pair) else str(pair)
     )
+
+
+_EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
+"""What reading a table releases next to the solver's plan, by the fact that it leaves in the certificate."""
+
+
+def report_of(
+    model: "TableModel", title: str, spent: "Spent | None" = None, scores: Sequence[Score] = ()
+) -> ModelReport:
+    """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
+    estimator, certificate = model.estimator_, model.certificate_
+    n = certificate.assumed_public.get("n")
+    ahead = (
+        None if n is None else cost_forecast(estimator, int(n), estimator.n_features_in_, indicators=model.indicators_)
+    )
+    extra = [query for fact, query in _EXTRA.items() if fact in certificate.assumed_public]
+    return ModelReport(
+        title=title,
+        certificate=certificate,
+        coefficients=_coefficients(model),
+        level=LEVEL,
+        facts=_facts(model),
+        spent=spent,
+        forecast=ahead,
+        scores=scores,
+        units=_units(model),
+        steps=(*ahead.steps, *extra) if extra and ahead is not None else (),
+        effects=shown_effects(model),
+        curves=_curves(model),
+    )
+
+
+def _curves(model: "TableModel") -> "list[TermEffect]":
+    """The effects of numbers that may bend."""
+    kinds = model.schema_.columns.items()
+    bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
+    return [effect for effect in model.term_effects() if effect.column in bent]
+
+
+def _units(model: "TableModel") -> str:
+    effect = facts_of(model.estimator_).loss.margin_name
+    classes: Sequence[object] = getattr(model.estimator_, "classes_", ())
+    target = model.schema_.target
+    of = f" of {target.column} = {classes[1]}" if target is not None and len(classes) == 2 else ""
+    return (
+        f"Change of {effect}{of} per unit of a number, per level, for true against false, and for being in a cell, in "
+        "the columns' own units and in the schema's order, as discreet inspect shows them."
+    )
+
+
+def _coefficients(model: "TableModel") -> list[Coefficient]:
+    named, width = model.coefficients(), deviations(LEVEL, pure=model.certificate_.delta == 0)
+    several = len({c.output for c in named}) > 1
+    return [
+        Coefficient(
+            c.name,
+            c.column,
+            c.output if several else "",
+            c.value,
+            None if c.noise is None else width * c.noise,
+            c.unit,
+        )
+        for c in named
+    ]
+
+
+def _facts(model: "TableModel") -> list[Fact]:
+    from discreet.schema.schema import describe
+
+    public, schema = model.certificate_.assumed_public, model.schema_
+    estimated = public.get(ESTIMATED_RANGES, {})
+    facts = []
+    if schema.target is not None:
+        ends = schema.target.range
+        text = (
+            f"one of {', '.join(map(str, schema.target.classes or ()))}"
+            if ends is None
+            else f"{ends[0]:g} to {ends[1]:g}"
+        )
+        facts.append(Fact(f"{schema.target.column} (to predict)", text))
+    for name, kind in schema.columns.items():
+        said = describe(kind)
+        text = f"{said.text}; if missing: {said.missing}"
+        facts.append(Fact(name, text, "estimated" if name in estimated else "declared"))
+    facts += [Fact(" x ".join(group), "product of columns") for group in schema.interactions]
+    if schema.weight is not None:
+        facts.append(Fact(schema.weight.column, "weight of a row, {:g} to {:g}".format(*schema.weight.range)))
+    if schema.offset is not None:
+        role = "exposure" if schema.offset.log else "offset"
+        facts.append(Fact(schema.offset.column, "{}, {:g} to {:g}".format(role, *schema.offset.range)))
+    if schema.person is not None:
+        facts.append(Fact(schema.person, "names the person behind a row"))
+    if "n" in public:
+        unit = "persons" if schema.person is not None else "rows"
+        facts.append(Fact(f"number of {unit}", f"{public['n']:,}", "declared" if schema.rows else "container"))
+    return facts

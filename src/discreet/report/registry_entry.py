@@ -9,10 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
-from discreet.accounting.certificate import Certificate
-from discreet.accounting.coverage import GIVEN, not_covered
+from discreet.accounting.certificate import GIVEN, Certificate, not_covered
+from discreet.json_schemas import Json
 
 OPEN = "TODO: "
 """What begins a text that a person has to write."""
@@ -38,10 +37,10 @@ class Product:
     authors: tuple[str, ...] = ()
 
 
-def registry_entry(certificate: Certificate, product: Product) -> dict[str, Any]:
+def registry_entry(certificate: Certificate, product: Product) -> Json:
     """Return the entry as plain values."""
     name = product.name or f"{OPEN}the name of the data product"
-    deployment: dict[str, Any] = {
+    deployment: Json = {
         "basic": _basic(certificate, product, name),
         "dp_variant": {
             "variant_name": "Pure DP" if certificate.delta == 0 else "Approximate DP",
@@ -80,7 +79,7 @@ def registry_entry(certificate: Certificate, product: Product) -> dict[str, Any]
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
 
 
-def _basic(certificate: Certificate, product: Product, name: str) -> dict[str, Any]:
+def _basic(certificate: Certificate, product: Product, name: str) -> Json:
     found = {
         "name": name,
         "data_curators": list(product.curators) or [f"{OPEN}who publishes it"],
@@ -154,7 +153,7 @@ def _notes(certificate: Certificate) -> str:
     return f"Not covered: {'; '.join(not_covered(has_ledger=certificate.ledger is not None))}"
 
 
-def to_yaml(value: Mapping[str, Any], indent: int = 0) -> str:
+def to_yaml(value: Mapping[str, object], indent: int = 0) -> str:
     """Return plain values as YAML: mappings and lists of scalars as blocks, texts in quotes."""
     lines = []
     for key, item in value.items():
@@ -168,7 +167,7 @@ def to_yaml(value: Mapping[str, Any], indent: int = 0) -> str:
     return "\n".join(lines)
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     """Return a number or a text; floats always with a point, since YAML reads 1e-06 as a text."""
     if isinstance(value, float):
         text = repr(value)

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ BLANKS = " \t\r\n\v\f"
 """What is cut off around a text."""
 
 
-def number_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> float:
+def number_of(cell: object, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> float:
     """A cell as a finite number, NaN where it is none."""
     if isinstance(cell, (str, bytes)):
         text = decoded(cell)
@@ -38,7 +37,7 @@ def number_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> 
     return _meant(_finite(cell), missing) if _is_real(cell) else math.nan
 
 
-def text_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> str | None:
+def text_of(cell: object, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> str | None:
     """A cell as text, None where it is missing: whole numbers without a point, truth as true and false."""
     if isinstance(cell, (str, bytes)):
         text = decoded(cell)
@@ -51,7 +50,7 @@ def text_of(cell: Any, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> st
     return None if is_nothing(cell) else UNKNOWN
 
 
-def position_of(cell: Any, labels: Sequence[Label], missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> int:
+def position_of(cell: object, labels: Sequence[Label], missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> int:
     """A cell's place among the labels; their number for any other cell, -1 where nothing is there."""
     text = text_of(cell, missing)
     if text is None:
@@ -87,7 +86,7 @@ def decoded(cell: str | bytes) -> str:
         return cell.decode("latin-1").strip(BLANKS)
 
 
-def _finite(value: Any) -> float:
+def _finite(value: object) -> float:
     number = real_number(value)
     return number if math.isfinite(number) else math.nan
 
@@ -97,7 +96,7 @@ def _meant(number: float, missing: frozenset[str]) -> float:
     return math.nan if not math.isnan(number) and plain_number(number) in missing else number
 
 
-def _digits(cell: Any) -> str | None:
+def _digits(cell: object) -> str | None:
     """A number as text, whole ones to the last digit; None where it is not finite."""
     if isinstance(cell, (int, np.integer)):
         try:
@@ -108,7 +107,7 @@ def _digits(cell: Any) -> str | None:
     return None if math.isnan(number) else plain_number(number)
 
 
-def _is_real(cell: Any) -> bool:
+def _is_real(cell: object) -> bool:
     return isinstance(cell, _REAL) and not isinstance(cell, np.timedelta64)
 
 

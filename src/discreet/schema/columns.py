@@ -281,12 +281,86 @@ class Target:
             object.__setattr__(self, "range", checked_range(self.range, "the target's range"))
 
 
+@dataclass(frozen=True)
+class Weight:
+    """Column of weights: how much each row counts.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    range : tuple of float
+        The least and the largest weight, at least 0, as is publicly known. Weights beyond are clipped; a row whose
+        weight is missing or 0 counts as null. Noise is scaled for the largest one.
+
+    Examples
+    --------
+    >>> from discreet.schema import Weight
+    >>> Weight("survey_weight", (0, 20)).range
+    (0.0, 20.0)
+    """
+
+    column: str
+    range: Range
+
+    def __post_init__(self) -> None:
+        _named(self.column, "weight")
+        object.__setattr__(self, "range", checked_range(self.range, "the range of weights"))
+        if self.range[0] < 0:
+            raise SchemaError("weights are not negative: declare a range such as [0, 20]")
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Column that is added to the linear predictor with the coefficient 1, or whose logarithm is: an exposure.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    range : tuple of float
+        The least and the largest number, as is publicly known. Numbers beyond are clipped; a row in which none is there
+        counts as null.
+    log : bool, default=False
+        Whether the column is an exposure (days, persons, kilometers), whose logarithm is the offset.
+
+    Examples
+    --------
+    >>> from discreet.schema import Offset
+    >>> low, high = Offset("days", (1, 365), log=True).limits
+    >>> low, round(high, 3)
+    (0.0, 5.9)
+    """
+
+    column: str
+    range: Range
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _named(self.column, "offset")
+        object.__setattr__(self, "range", checked_range(self.range, "the range of offsets"))
+        _truth(self.log, "log")
+        if self.log and self.range[0] <= 0:
+            raise SchemaError("an exposure is positive: declare a range such as [1, 365], or leave log out")
+
+    @property
+    def limits(self) -> Range:
+        """The least and the largest offset."""
+        low, high = self.range
+        return (math.log(low), math.log(high)) if self.log else (low, high)
+
+
+def _named(column: object, role: str) -> None:
+    if not (isinstance(column, str) and column):
+        raise SchemaError(f'the {role} has no column: below [{role}] write column = "name"')
+
+
 def _even_places(count: int) -> tuple[float, ...]:
     """Return so many evenly spaced places from -1 to 1."""
     return tuple((2 * j - count + 1) / (count - 1) for j in range(count))
 
 
-def checked_range(pair: Any, what: str) -> Range:
+def checked_range(pair: object, what: str) -> Range:
     """Two finite numbers, the first the smaller."""
     ends = _listed(pair, what)
     if len(ends) != 2:
@@ -304,7 +378,7 @@ def are_apart(low: float, high: float) -> bool:
     return high / 2 - low / 2 >= LEAST_WIDTH
 
 
-def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
+def checked_labels(labels: object, what: str, least: int) -> tuple[Label, ...]:
     """Different labels, all texts or all numbers."""
     found = tuple(map(_plain, _listed(labels, what)))
     for label in found:
@@ -322,12 +396,12 @@ def checked_labels(labels: Any, what: str, least: int) -> tuple[Label, ...]:
     return found
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> Any:
     """A label without blanks around it, and without a numpy type."""
     return label.strip(BLANKS) if isinstance(label, str) else label.item() if isinstance(label, np.generic) else label
 
 
-def _listed(values: Any, what: str) -> Sequence[Any]:
+def _listed(values: object, what: str) -> Sequence[Any]:
     if hasattr(values, "tolist"):
         values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
@@ -336,14 +410,14 @@ def _listed(values: Any, what: str) -> Sequence[Any]:
     return values
 
 
-def _number(value: Any, what: str) -> float:
+def _number(value: object, what: str) -> float:
     found = math.nan if isinstance(value, (str, bytes, bool)) else number_of(value)
     if math.isnan(found):
         raise SchemaError(f"{what} must be a finite number")
     return found
 
 
-def _truth(value: Any, what: str) -> None:
+def _truth(value: object, what: str) -> None:
     if not isinstance(value, bool):
         raise SchemaError(f"{what} must be true or false")
 
@@ -353,6 +427,6 @@ def _one_of(value: object, words: Sequence[str], otherwise: str) -> None:
         raise SchemaError(f"missing must be one of {', '.join(words)}, or {otherwise}")
 
 
-def _stands_for(value: Any, words: Sequence[str], labels: Sequence[Label]) -> None:
+def _stands_for(value: object, words: Sequence[str], labels: Sequence[Label]) -> None:
     if holds_several(value) or value not in (*words, *labels) or isinstance(value, bool):
         raise SchemaError(f"missing must be one of {', '.join(words)}, or one of the declared names")

@@ -4,6 +4,7 @@
     s(age), s(age, 6)    a curve on 8, or so many, evenly spaced knots of the declared range
     C(ward)              a column of categories; C(ward, Treatment("a")) compares with that one
     a + b,  a * b        columns; and their product in addition (of a curve, its line)
+    offset(logit)        a column that is added with the coefficient 1; offset(log(days)): its logarithm is
     Q("blood pressure")  a name with blanks, as in `blood pressure`
 
 formulaic's parser makes terms of the text, and nothing of it is evaluated: no column is read. A transform that takes
@@ -17,11 +18,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from discreet.bounds import Range
 from discreet.errors import MissingExtra
-from discreet.schema.columns import CURVE, LINEAR, Boolean, Category, ColumnKind, Number, Ordinal, Target
+from discreet.json_schemas import Json
+from discreet.schema.columns import (
+    CURVE,
+    LINEAR,
+    Boolean,
+    Category,
+    ColumnKind,
+    Number,
+    Offset,
+    Ordinal,
+    Target,
+    Weight,
+)
 from discreet.schema.limits import SchemaError, some
-from discreet.schema.parsing import column_of
-from discreet.schema.schema import Schema
+from discreet.schema.schema import Schema, column_of
 
 LONGEST, HIGHEST = 10_000, 4
 """Characters of a formula, and its highest power of a sum."""
@@ -33,13 +46,12 @@ ADVICE = {
     **dict.fromkeys(("center", "scale", "standardize", "rescale"), DECLARE),
     **dict.fromkeys(("I", "log", "log2", "log10", "exp", "sqrt", "log1p", "expm1"), f"{COMPUTE}; or {CURVES}"),
     **dict.fromkeys(("lag", "hashed"), COMPUTE),
-    "offset": "leave it out: offsets are not supported",
 }
 READS_DATA = {*("bs", "cr", "cs", "cc", "te", "ti", "poly", "ns"), *("center", "scale", "standardize", "rescale")}
 """Transforms that take knots, means or deviations from the data."""
 
 
-def from_formula(formula: str, codebook: Any) -> Schema:
+def from_formula(formula: str, codebook: object, weights: str | None = None) -> Schema:
     """Return the schema of a formula's columns; see ``Schema.from_formula``."""
     known = _declared(codebook)
     left, right = _terms(formula)
@@ -50,6 +62,8 @@ def from_formula(formula: str, codebook: Any) -> Schema:
         raise SchemaError(f"the target is a column as it is: write {target} ~ ..., and transform it in the table")
     if [] not in right:
         raise SchemaError("a formula without an intercept: leave out - 1 and + 0, and set fit_intercept=False")
+    right, offset = _without_offset(right, known)
+    weight = known.weight if weights is None else Weight(weights, _range_of(weights, known))
     columns: dict[str, ColumnKind] = {}
     products: list[tuple[str, ...]] = []
     for factors in filter(None, right):
@@ -65,20 +79,65 @@ def from_formula(formula: str, codebook: Any) -> Schema:
     if lonely:
         raise SchemaError(f"{some(lonely)} is in a product only: write a * b, which has both columns and their product")
     other = [known.target.column] if known.target else [known.open_target] if known.open_target else []
-    unused = dict.fromkeys((*known.columns, *known.ignore, *known.undeclared, *other))
-    aside = tuple(name for name in unused if name not in columns and name != target)
-    made = replace(known, columns=columns, target=None, interactions=(), ignore=aside, undeclared=(), open_target=None)
+    unused = dict.fromkeys((*known.columns, *known.ignore, *known.undeclared, *known.columns_beside, *other))
+    used = {*columns, target, *(role.column for role in (weight, offset) if role is not None)}
+    aside = tuple(name for name in unused if name not in used)
+    made = replace(
+        known,
+        columns=columns,
+        target=None,
+        interactions=(),
+        ignore=aside,
+        undeclared=(),
+        open_target=None,
+        weight=weight,
+        offset=offset,
+    )
     return replace(made, target=_target(target, known), interactions=tuple(products))
 
 
-def _declared(codebook: Any) -> Schema:
+def _without_offset(terms: list[list[str]], known: Schema) -> tuple[list[list[str]], Offset | None]:
+    """Return the terms without offset(...), and the offset that it declares; one at most, and alone in its term."""
+    offsets = [factors for factors in terms if any(_is_offset(factor) for factor in factors)]
+    if not offsets:
+        return terms, None
+    if len(offsets) > 1 or len(offsets[0]) > 1:
+        raise SchemaError("a formula has one offset, and in no product: y ~ age + offset(log(days))")
+    call = ast.parse(offsets[0][0], mode="eval").body
+    assert isinstance(call, ast.Call)
+    argument = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    logarithm = isinstance(argument, ast.Call) and ast.unparse(argument.func).split(".")[-1] == "log"
+    if isinstance(argument, ast.Call) and logarithm:
+        argument = argument.args[0] if len(argument.args) == 1 else None
+    name = argument.id if isinstance(argument, ast.Name) else None if argument is None else _quoted(argument)
+    if name is None:
+        raise SchemaError("an offset is a column or its logarithm: offset(logit), or offset(log(days))")
+    return [factors for factors in terms if factors is not offsets[0]], Offset(name, _range_of(name, known), logarithm)
+
+
+def _is_offset(factor: str) -> bool:
+    return factor.replace(" ", "").startswith("offset(")
+
+
+def _range_of(name: str, known: Schema) -> Range:
+    """Return the declared range of a column of weights or offsets."""
+    for role in (known.weight, known.offset):
+        if role is not None and role.column == name:
+            return role.range
+    kind = known.columns.get(name)
+    if not isinstance(kind, Number) or kind.is_private:
+        raise SchemaError(f"{name!r} needs a declared range: it is a number, and its range is not estimated")
+    return kind.limits
+
+
+def _declared(codebook: object) -> Schema:
     """Return what is declared, as a schema: of a schema, a mapping of columns, or a codebook or its file."""
     if isinstance(codebook, Schema):
         return codebook
     if isinstance(codebook, Mapping):
         found = codebook.items()
         return Schema({name: kind if isinstance(kind, ColumnKind) else column_of(name, kind) for name, kind in found})
-    from discreet.schema.codebooks.codebook import Codebook, read_codebook
+    from discreet.schema.codebooks import Codebook, read_codebook
 
     if isinstance(codebook, (str, Path)):
         path = Path(codebook)
@@ -120,7 +179,7 @@ def _factors(terms: Any) -> list[list[str]]:
     return found
 
 
-def _column(factor: str) -> tuple[str, dict[str, Any]]:
+def _column(factor: str) -> tuple[str, Json]:
     """Return the column of a factor and what is said of its form, by the factor's text alone."""
     try:
         call = ast.parse(factor, mode="eval").body
@@ -176,7 +235,7 @@ def _base(node: ast.expr) -> Any:
     raise SchemaError("categories are compared with a base: C(ward, Treatment('a')); other contrasts are not supported")
 
 
-def _shaped(name: str, form: dict[str, Any], columns: Mapping[str, ColumnKind]) -> ColumnKind:
+def _shaped(name: str, form: Json, columns: Mapping[str, ColumnKind]) -> ColumnKind:
     """Return the declared column with the form of the formula."""
     if name not in columns:
         raise SchemaError(f"{name!r} is not declared: declare its range, categories, levels or boolean")

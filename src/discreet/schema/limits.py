@@ -9,6 +9,7 @@ import tomllib
 from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.json_schemas import Json
 
 SCHEMA_BYTES = 1 << 23
 """The largest schema file."""
@@ -43,7 +44,7 @@ class SchemaError(DiscreetError, ValueError):
     """A schema that says too little, or says what cannot be."""
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> Json:
     """Return what a TOML text says, within these limits."""
     _check_size(text)
     try:
@@ -80,7 +81,7 @@ def check_count(count: int, most: int, what: str) -> None:
         raise SchemaError(f"too many {what}: {count:,}, where {most:,} is the most")
 
 
-def check_length(name: Any, what: str) -> None:
+def check_length(name: object, what: str) -> None:
     """Refuse a name that is too long."""
     if isinstance(name, str) and len(name) > NAME_LENGTH:
         raise SchemaError(f"{what} has more than {NAME_LENGTH} characters: give it a shorter one")

@@ -1,14 +1,20 @@
-"""``Schema``: what is publicly known of a table, column by column. Nothing in it is measured."""
+"""``Schema``: what is publicly known of a table, column by column; its TOML file; its description in words.
 
+Nothing in it is measured.
+"""
+
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.bounds import Range
-from discreet.schema.cell_meaning import MISSING_TEXTS, text_of
-from discreet.schema.columns import ColumnKind, Number, Target
+from discreet.json_schemas import Json
+from discreet.schema.cell_meaning import MISSING_TEXTS, Label, text_of
+from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Offset, Ordinal, Target, Weight
 from discreet.schema.limits import (
     MAX_COLUMNS,
     MAX_LABELS,
@@ -19,13 +25,27 @@ from discreet.schema.limits import (
     parsed,
     some,
 )
-from discreet.schema.parsing import column_of, table_of, target_of, texts
-from discreet.schema.parsing import given as given_fields
+from discreet.schema.limits import some as listed
+
+if TYPE_CHECKING:
+    from discreet.schema.codebooks import Codebook, Entry, Guess
+
 
 SEPARATORS = (",", ";", "\t", "|", " ", ":")
 FIRST = 12
 """Problems that an error names; the others are counted."""
-_TOP = ("target", "person", "ignore", "rows", "missing_texts", "separator", "columns", "interactions")
+_TOP = (
+    "target",
+    "weight",
+    "offset",
+    "person",
+    "ignore",
+    "rows",
+    "missing_texts",
+    "separator",
+    "columns",
+    "interactions",
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,10 @@ class Schema:
         Columns of a draft of which nothing is declared yet.
     open_target : str, default=None
         The target's column in a draft, where neither classes nor range are declared yet.
+    weight : Weight, default=None
+        The column that says how much each row counts.
+    offset : Offset, default=None
+        The column that is added to the linear predictor, or an exposure whose logarithm is.
 
     Examples
     --------
@@ -75,6 +99,8 @@ class Schema:
     separator: str | None = None
     undeclared: tuple[str, ...] = field(default=(), repr=False)
     open_target: str | None = field(default=None, repr=False)
+    weight: Weight | None = None
+    offset: Offset | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -90,6 +116,10 @@ class Schema:
                 raise SchemaError("columns must map names to Number, Category, Ordinal or Boolean")
         if self.target is not None and not isinstance(self.target, Target):
             raise SchemaError("target must be a Target, such as Target('income', classes=('low', 'high'))")
+        if not isinstance(self.weight, Weight | None) or not isinstance(self.offset, Offset | None):
+            raise SchemaError(
+                "weight must be a Weight, and offset an Offset, such as Offset('days', (1, 365), log=True)"
+            )
         if self.person is not None and not (isinstance(self.person, str) and self.person):
             raise SchemaError('person must name a column, such as person = "patient"')
         if self.open_target is not None and not isinstance(self.open_target, str):
@@ -111,12 +141,15 @@ class Schema:
         """Every column has one role."""
         roles = [*self.columns, *self.ignore, *self.undeclared]
         roles += [name for name in (self.person, self.target and self.target.column, self.open_target) if name]
+        roles += self.columns_beside
         check_count(len(roles), MAX_COLUMNS, "columns")
         for name in roles:
             check_length(name, "the name of a column")
         twice = [name for name, count in Counter(roles).items() if count > 1]
         if twice:
-            raise SchemaError(f"{some(twice)}: a column is a feature, the target, the person or ignored, not two")
+            raise SchemaError(
+                f"{some(twice)}: a column is a feature, target, person, weight, offset or ignored, not two"
+            )
 
     def _check_labels(self) -> None:
         """A label that means nothing is there would never be found; one that is no text could not be saved."""
@@ -130,7 +163,13 @@ class Schema:
                     f"column {name!r}: {some(lost)} is among missing_texts, which mean that nothing is there: list "
                     "your own, such as missing_texts = ['']"
                 )
-        texts = (*labels, *self.ignore, *self.missing_texts, *(t for found in labels.values() for t in found))
+        texts = (
+            *labels,
+            *self.columns_beside,
+            *self.ignore,
+            *self.missing_texts,
+            *(t for found in labels.values() for t in found),
+        )
         if any(isinstance(text, str) and not _is_text(text) for text in texts):
             raise SchemaError("names and labels must be valid Unicode")
 
@@ -140,10 +179,20 @@ class Schema:
         return tuple(name for name, kind in self.columns.items() if isinstance(kind, Number) and kind.is_private)
 
     @property
+    def columns_beside(self) -> tuple[str, ...]:
+        """The columns of weights and offsets, where there are any."""
+        return tuple(role.column for role in (self.weight, self.offset) if role is not None)
+
+    @property
     def needed(self) -> tuple[str, ...]:
         """The columns that a fit reads."""
         roles = (self.person, self.target and self.target.column)
-        return (*self.columns, *(name for name in roles if name))
+        return (*self.columns, *(name for name in roles if name), *self.columns_beside)
+
+    @property
+    def predicted_from(self) -> tuple[str, ...]:
+        """The columns that a prediction reads: the features', and the offset's."""
+        return (*self.columns, *(() if self.offset is None else (self.offset.column,)))
 
     def with_ranges(self, ranges: Mapping[str, Range]) -> "Schema":
         """Return a copy with estimated ranges in the place of private ones.
@@ -294,16 +343,21 @@ class Schema:
             *texts([stored.get("person")]),
             *texts(stored.get("ignore")),
         }
+        for role, kind in (("weight", Weight), ("offset", Offset)):
+            if stored.get(role):
+                given[role] = role_of(kind, stored[role], role)
+                elsewhere.add(given[role].column)
         undeclared = tuple(name for name, table in tables.items() if not table and name not in elsewhere)
         given |= {"interactions": stored.get("interactions", ()), "undeclared": undeclared}
         return cls(columns, target, open_target=open_target, **given)
 
     @classmethod
-    def from_formula(cls, formula: str, codebook: Any) -> "Schema":
+    def from_formula(cls, formula: str, codebook: object, *, weights: str | None = None) -> "Schema":
         """Make a schema of the columns that a formula names, as they are declared in a codebook.
 
-        ``s(age)`` is a curve, ``age`` a line, ``C(ward)`` categories, ``a * b`` both columns and their product. Nothing
-        is evaluated and no data is read; transforms that would read them are refused.
+        ``s(age)`` is a curve, ``age`` a line, ``C(ward)`` categories, ``a * b`` both columns and their product, and
+        ``offset(log(days))`` an exposure. Nothing is evaluated and no data is read; transforms that would read them are
+        refused.
 
         Parameters
         ----------
@@ -311,6 +365,8 @@ class Schema:
             Such as ``"readmitted ~ s(age) * sex + C(ward)"``.
         codebook : Schema, dict, str or Path
             What is declared of the columns: a schema, a dictionary of columns, or the file of a schema or codebook.
+        weights : str, default=None
+            The column of weights, declared as a number in the codebook. None: the schema's own, if it has one.
 
         Returns
         -------
@@ -330,7 +386,7 @@ class Schema:
         """
         from discreet.schema.formula import from_formula
 
-        return from_formula(formula, codebook)
+        return from_formula(formula, codebook, weights)
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
@@ -405,11 +461,10 @@ class Schema:
         >>> Schema.from_toml(schema.to_toml()) == schema
         True
         """
-        from discreet.schema.toml import to_toml
 
         return to_toml(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the schema as plain values, as in TOML: what ``from_dict`` reads.
 
         Returns
@@ -425,7 +480,12 @@ class Schema:
         tables = {name: table_of(kind) for name, kind in self.columns.items()}
         open_target = {"column": self.open_target} if self.open_target else None
         target = given_fields(self.target) if self.target else open_target
-        top: dict[str, Any] = {"target": target, "person": self.person, "ignore": list(self.ignore), "rows": self.rows}
+        beside = {"weight": self.weight, "offset": self.offset}
+        top: Json = {
+            "target": target,
+            **{role: given_fields(kind) for role, kind in beside.items() if kind is not None},
+        }
+        top |= {"person": self.person, "ignore": list(self.ignore), "rows": self.rows}
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
         top["columns"] = {**tables, **{name: {} for name in self.undeclared}}
@@ -451,3 +511,208 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+_MARKS: dict[str, type[ColumnKind]] = {
+    "range": Number,
+    "categories": Category,
+    "levels": Ordinal,
+    "boolean": Boolean,
+}
+
+
+def target_of(stored: object) -> tuple[Target | None, str | None]:
+    """Return what is declared of the target; or its name alone, where no more is."""
+    if stored is None or stored == {}:
+        return None, None
+    if not isinstance(stored, Mapping):
+        raise SchemaError('the target is a table of its own: write [target] and below it column = "income"')
+    name = stored.get("column")
+    if len(stored) == 1 and isinstance(name, str) and name:
+        return None, name
+    return _made(Target, stored, "target"), None
+
+
+def role_of(kind: type[Any], stored: object, role: str) -> Any:
+    """Return what is declared of the weight or the offset."""
+    if not isinstance(stored, Mapping):
+        raise SchemaError(f'the {role} is a table of its own: write [{role}] and below it column = "name"')
+    return _made(kind, stored, role)
+
+
+def texts(values: object) -> list[str]:
+    """Return the texts in a list that is not checked yet."""
+    return [value for value in values if isinstance(value, str)] if isinstance(values, (list, tuple)) else []
+
+
+def column_of(name: str, table: Mapping[str, object]) -> ColumnKind:
+    """Return the kind of column that a table of the file declares."""
+    marks = [mark for mark in _MARKS if mark in table]
+    if len(marks) != 1:
+        raise SchemaError(f"column {name!r}: declare one of {', '.join(_MARKS)}")
+    settings = dict(table)
+    if marks == ["boolean"] and settings.pop("boolean") is not True:
+        raise SchemaError(f"column {name!r}: write boolean = true, or declare something else")
+    return _made(_MARKS[marks[0]], settings, f"column {name!r}")  # type: ignore[no-any-return]
+
+
+def _made(cls: type[Any], settings: Mapping[str, object], what: str) -> Any:
+    known = [item.name for item in fields(cls)]
+    strange = [name for name in settings if name not in known]
+    if strange:
+        raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(known)}")
+    try:
+        return cls(**settings)
+    except SchemaError as error:
+        raise SchemaError(f"{what}: {error}") from None
+    except TypeError:
+        raise SchemaError(f"{what}: something is left out") from None
+
+
+def table_of(kind: ColumnKind) -> Json:
+    """Return a column as a table of the file."""
+    if isinstance(kind, Boolean):
+        return {"boolean": True, **given_fields(kind)}
+    return given_fields(kind)
+
+
+def given_fields(item: Any) -> Json:
+    """Return the fields that differ from their defaults, as plain values."""
+    found = {entry.name: (getattr(item, entry.name), entry.default) for entry in fields(item)}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, (value, default) in found.items()
+        if value is not None and value != default
+    }
+
+
+_LINES = {
+    "range": "# range = [0, 120]              # numbers: the least and the largest that anybody could have",
+    "categories": '# categories = ["a", "b"]       # category names; all other values share one category "(other)"',
+    "levels": '# levels = ["low", "high"]      # names in their order',
+    "boolean": "# boolean = true                # yes and no, true and false, 1 and 0",
+}
+_COMMENT = 160
+"""The most characters of a codebook's note that are written behind a column."""
+
+
+def skeleton(
+    names: Sequence[str],
+    target: str | None = None,
+    *,
+    codebook: "Codebook | None" = None,
+    guesses: "Mapping[str, Guess] | None" = None,
+) -> str:
+    """Return a schema to fill in, from the names of columns; a codebook fills in what it says, guesses are comments."""
+    entries = {} if codebook is None else codebook.entries
+    aside = "; its block below may stay as it is" if target is None else ""
+    column = '# column = "outcome"' if target is None else f"column = {quoted(target)}"
+    if target is not None and target in entries:
+        column += _target_lines(entries[target])
+    missing = None if codebook is None else codebook.missing_texts
+    top = "" if missing is None else f"missing_texts = {value_text(missing)}\n"
+    blocks = [
+        _block(name, entries.get(name), (guesses or {}).get(name)) for name in dict.fromkeys(names) if name != target
+    ]
+    whole = files("discreet.schema").joinpath("skeleton.toml").read_text(encoding="utf-8")
+    return whole.format(aside=aside, column=column, columns="".join(blocks), top=top)
+
+
+def _block(name: str, entry: "Entry | None", guess: "Guess | None") -> str:
+    """Return the block of a column: what the codebook declares, or lines to choose from, the likeliest first."""
+    lines = ["", f"[columns.{quoted(name)}]"]
+    if entry is not None and entry.note:
+        lines.append(f"# {comment(entry.note)}")
+    if entry is not None and entry.declared:
+        return "\n".join([*lines, *(f"{key} = {value_text(value)}" for key, value in entry.declared.items())]) + "\n"
+    if guess is not None and guess.note:
+        lines.append(f"# {guess.note}")
+    if guess is not None and guess.certain:
+        return "\n".join([*lines, *(f"{kind} = true" for kind in guess.kinds)]) + "\n"
+    return "\n".join([*lines, *(_LINES[kind] for kind in (_LINES if guess is None else guess.kinds))]) + "\n"
+
+
+def _target_lines(entry: "Entry") -> str:
+    """Return the target's classes or range, where the codebook declares them."""
+    for key, word in (("categories", "classes"), ("levels", "classes"), ("range", "range")):
+        if key in entry.declared and (key == "range" or len(entry.declared[key]) > 1):
+            return f"\n{word} = {value_text(entry.declared[key])}"
+    if entry.declared.get("boolean") and {"true", "false"} <= set(entry.declared):
+        words = [entry.declared["false"][0], entry.declared["true"][0]]
+        return f"\nclasses = {value_text(words)}"
+    return ""
+
+
+def comment(text: str) -> str:
+    """Return a text for a comment: one line of visible signs, cut where it is long."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return line if len(line) <= _COMMENT else f"{line[:_COMMENT]}..."
+
+
+def to_toml(schema: "Schema") -> str:
+    """A schema as TOML."""
+    stored = schema.to_dict()
+    tables = {role: stored.pop(role, None) for role in ("target", "weight", "offset")}
+    columns = stored.pop("columns", {})
+    lines = [f"{name} = {value_text(value)}" for name, value in stored.items()]
+    for name, table in {**tables, **{f"columns.{quoted(name)}": table for name, table in columns.items()}}.items():
+        if table is not None:
+            lines += ["", f"[{name}]", *(f"{key} = {value_text(value)}" for key, value in table.items())]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def quoted(text: str) -> str:
+    """A TOML basic string: JSON's escapes are among TOML's. Signs that are not seen, or command a terminal, are written
+    out, so that the file can be read by eye."""
+    return "".join(sign if sign.isprintable() else _written(ord(sign)) for sign in json.dumps(text, ensure_ascii=False))
+
+
+def _written(sign: int) -> str:
+    return f"\\u{sign:04x}" if sign < 0x10000 else f"\\U{sign:08x}"
+
+
+def value_text(value: object) -> str:
+    """A plain value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(value_text, value))}]"
+    return repr(value)
+
+
+def _some(labels: Iterable[Label]) -> str:
+    return listed(labels, most=30, how=str)
+
+
+class Said(NamedTuple):
+    """A declaration in words."""
+
+    text: str
+    missing: str
+
+
+def describe(kind: ColumnKind) -> Said:
+    """What was declared of a column, and what stands for a missing value."""
+    if isinstance(kind, Number):
+        ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
+        per = "" if kind.unit == 1 else f"; effects per {kind.unit:g}"
+        text = f"number, {ends.format(*kind.limits)}{_effect(kind)}{per}"
+    elif isinstance(kind, Category):
+        against = "" if kind.base is None else f"; against {kind.base}"
+        text = f"one of {_some(kind.categories)}{', or another' if kind.other else ''}{against}"
+    elif isinstance(kind, Ordinal):
+        text = f"in order: {_some(kind.levels)}"
+    else:
+        text = f"true ({_some(kind.true)}) or false ({_some(kind.false)})"
+    return Said(text, str(kind.missing))
+
+
+def _effect(kind: Number) -> str:
+    """Say how a number's effect may bend, where that is declared."""
+    places = () if isinstance(kind.knots, int) else kind.knots
+    at = f" at {_some(f'{knot:g}' for knot in places)}"
+    if kind.is_curve:
+        return f"; a curve with knots{at}" if places else f"; a curve with {len(kind.scaled_knots)} knots"
+    return f"; may bend{at}" if places else "; linear" if kind.term else ""

@@ -3,7 +3,7 @@
 A column stored as whole numbers can hold none of the categories "no" and "yes"; every row would be *other*, and the fit
 would learn noise. That is known from the container's types alone, before anything is charged. Text may hold anything,
 so it fits every declaration, as do columns of Python objects; what their cells hold is counted with noise instead
-(``curator/tables/cell_checks.py``).
+(``curator/tables/stream.py``).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -9,11 +9,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from discreet import __version__
-from discreet.models.inference.shown_effects import shown_effects
-from discreet.serve.accounts import shown_time
+from discreet.inference.summary import shown_effects
+from discreet.json_schemas import Json
 from discreet.serve.jobs import Job
 from discreet.serve.settings import Forbidden, NotFound, ServiceError
 from discreet.serve.specification import ScoreSpecification, Specification
+from discreet.serve.store import shown_time
 from discreet.serve.web import Call, Gate, Handler, Problem, bearer
 
 _SETTINGS = {
@@ -64,7 +65,7 @@ def _describe(call: Call) -> Response:
     return JSONResponse(call.service.described(call.person, call.path["dataset"]))
 
 
-def _asked(call: Call, *more: str) -> tuple[str, Specification, dict[str, Any]]:
+def _asked(call: Call, *more: str) -> tuple[str, Specification, Json]:
     body, name = call.json, call.path["dataset"]
     unknown = sorted(set(body) - {"settings", *more})
     if unknown or "settings" not in body:
@@ -119,7 +120,7 @@ def _file(call: Call) -> Response:
 def _summary(call: Call) -> Response:
     model = call.service.model(call.person, call.path["job"])
     effects = shown_effects(model)
-    shown: dict[str, Any] = {"certificate": model.certificate_.summary(), "coefficients": None, "effects": None}
+    shown: Json = {"certificate": model.certificate_.summary(), "coefficients": None, "effects": None}
     if effects is None or isinstance(effects, str):
         shown |= {"coefficients": [vars(one) for one in model.coefficients()], "no_effects": effects}
     else:  # one number per effect, and none for those that noise hides
@@ -175,7 +176,7 @@ class Operation:
     handler: Handler
     summary: str
     roles: str
-    body: dict[str, Any] | None = None
+    body: Json | None = None
 
 
 _ALL, _OVER = "owner, analyst, auditor", "owner, auditor"
@@ -209,7 +210,7 @@ OPERATIONS = (
 )
 
 
-def job_dict(job: Job) -> dict[str, Any]:
+def job_dict(job: Job) -> Json:
     """What its analyst may know of a job. Running times are not among it: an outcome is shown on a grid of times."""
     return {
         "id": job.id,
@@ -224,12 +225,12 @@ def job_dict(job: Job) -> dict[str, Any]:
     }
 
 
-def document(title: str) -> dict[str, Any]:
+def document(title: str) -> Json:
     """The OpenAPI document."""
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, Json] = {}
     for one in OPERATIONS:
         names = [part[1:-1] for part in one.path.split("/") if part.startswith("{")]
-        word: dict[str, Any] = {
+        word: Json = {
             "summary": one.summary,
             "description": f"For: {one.roles}.",
             "parameters": [

@@ -109,9 +109,8 @@ def _prepared(out: Path, port: int, grid: float) -> tuple[Path, list[tuple[str, 
     from discreet.cli.demo import MARK, clear
     from discreet.datasets import hospital, schema_text, write_csv
     from discreet.ledger.ledger import Ledger
-    from discreet.serve.accounts import Accounts
     from discreet.serve.settings import Settings
-    from discreet.serve.store import Store
+    from discreet.serve.store import Accounts, Store
 
     clear(out)
     assert (out / MARK).is_file()

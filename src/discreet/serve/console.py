@@ -9,11 +9,11 @@ import hmac
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from types import NoneType
-from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,16 +22,18 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from discreet.curator import METRICS
-from discreet.models.inference.shown_effects import shown_effects
+from discreet.inference.summary import shown_effects
+from discreet.json_schemas import Json
+from discreet.ledger.account import FREE
+from discreet.ledger.ledger import Ledger
 from discreet.models.registry import MODELS
-from discreet.schema.description import describe
-from discreet.serve.accounts import SESSION_SECONDS, Person
+from discreet.schema.schema import describe
 from discreet.serve.api import OPERATIONS, document
-from discreet.serve.picture import spending_picture
 from discreet.serve.settings import Forbidden, NotFound, ServiceError
 from discreet.serve.specification import ScoreSpecification, Specification
+from discreet.serve.store import SESSION_SECONDS, Person
 from discreet.serve.web import COOKIE, REPORT_POLICY, Call, Gate, Problem
-from discreet.solvers.registry import SOLVERS
+from discreet.solvers.base import SOLVERS
 
 FORM = "application/x-www-form-urlencoded"
 _STATIC = {"console.css": "text/css", "watch.js": "text/javascript"}
@@ -45,7 +47,7 @@ def _templates() -> Environment:
     return made
 
 
-def _page(call: Call, name: str, status: int = 200, **facts: Any) -> Response:
+def _page(call: Call, name: str, status: int = 200, **facts: object) -> Response:
     shared = {"person": call.person, "csrf": csrf(call.session), "title": call.service.settings.title}
     return HTMLResponse(_templates().get_template(name).render(**shared, **facts), status)
 
@@ -90,7 +92,7 @@ def _specified(call: Call, name: str) -> Specification:
             raise ServiceError("the settings are not JSON") from None
     if form.get("toml", "").strip():
         return Specification.from_toml(form["toml"].replace("\r\n", "\n"), schema)
-    given: dict[str, Any] = {}
+    given: Json = {}
     for key in ("model", "solver", "inference"):
         given |= {key: form[key]} if form.get(key) else {}
     for key in ("epsilon", "alpha", "delta"):
@@ -121,7 +123,7 @@ def _submit(call: Call) -> Response:
 
 
 def _submit_score(call: Call) -> Response:
-    form: dict[str, Any] = {key: call.form.get(key, "") for key in ("job", "epsilon", "metric")}
+    form: Json = {key: call.form.get(key, "") for key in ("job", "epsilon", "metric")}
     try:
         form["epsilon"] = float(form["epsilon"])
     except ValueError:
@@ -167,7 +169,7 @@ def _history(call: Call) -> Response:
             row[0], row[1] = row[0] + 1, row[1] + one["epsilon"]
     pictures = {one.name: spending_picture(call.service.ledger, one.name) for one in call.service.visible(call.person)}
     lines = call.service.store.lines(100) if call.person.reads_all else []
-    shown: dict[str, Any] = {"entries": entries[::-1][:200], "sums": dict(sums), "pictures": pictures, "lines": lines}
+    shown: Json = {"entries": entries[::-1][:200], "sums": dict(sums), "pictures": pictures, "lines": lines}
     return _page(call, "history.html", **shown)
 
 
@@ -330,7 +332,7 @@ def _entering(gate: Gate) -> Callable[[Call], Response]:
         person = gate.person_with(call.form.get("token", "").strip(), call.client)
         entered = _to("/")
         secure = call.service.settings.is_encrypted
-        words: dict[str, Any] = {"max_age": int(SESSION_SECONDS), "httponly": True, "samesite": "strict"}
+        words: Json = {"max_age": int(SESSION_SECONDS), "httponly": True, "samesite": "strict"}
         entered.set_cookie(COOKIE, call.service.accounts.enter(person), secure=secure, **words)
         return entered
 
@@ -349,3 +351,55 @@ def shown(gate: Gate) -> Callable[[Problem, Request], Response]:
         return _page(call, name, problem.status, problem=problem)
 
     return show
+
+
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 220, 48, 14, 12, 28
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Places of an SVG: a line of steps, one dot per charge with its text, and the axis."""
+
+    path: str
+    dots: tuple[tuple[float, float, str], ...]
+    ticks: tuple[tuple[float, str], ...]
+    first: str
+    last: str
+    words: str
+    size: tuple[int, int] = (WIDTH, HEIGHT)
+
+
+def spending_picture(ledger: Ledger, dataset: str) -> Picture:
+    """Draw how much of a data set's cap was spent, charge by charge."""
+    account = ledger.account(dataset)
+    state = replace(account, parent=None, spent=FREE, charges=0, adds=False)
+    points: list[tuple[float, float, str]] = []
+    for entry in ledger.entries(dataset):
+        if entry.kind == "charge":
+            state = state.charged(entry.charge)
+            time = datetime.fromisoformat(entry.contents["time"])
+            who = (entry.charge_id or "").partition("/")[0] or "outside of the service"
+            share = state.statement().share
+            points.append(
+                (time.timestamp(), share, f"{who}, {time:%Y-%m-%d %H:%M} UTC: {share:.0%} of the cap is spent")
+            )
+    start = points[0][0] if points else 0.0
+    length = max(1.0, points[-1][0] - start) if points else 1.0
+    dots = tuple((round(_x((at - start) / length), 1), round(_y(share), 1), text) for at, share, text in points)
+    path, height = f"M{LEFT} {_y(0):g}", _y(0)
+    for x, y, _ in dots:
+        path, height = f"{path} L{x:g} {height:g} L{x:g} {y:g}", y
+    path += f" L{WIDTH - RIGHT} {height:g}"
+    ticks = tuple((_y(share), f"{share:.0%}") for share in (0.0, 0.5, 1.0))
+    first, last = [f"{datetime.fromtimestamp(points[i][0], UTC):%Y-%m-%d}" for i in (0, -1)] if points else ["", ""]
+    spent = points[-1][1] if points else 0.0
+    words = f"{len(points)} charges to {dataset}; {spent:.0%} of the cap (epsilon {account.epsilon:g}) is spent"
+    return Picture(path, dots, ticks, first, last, words)
+
+
+def _x(share: float) -> float:
+    return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+
+def _y(share: float) -> float:
+    return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)

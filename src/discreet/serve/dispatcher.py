@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.json_schemas import Json
 from discreet.ledger.ledger import Ledger
 from discreet.serve.jobs import Job, Jobs, Outcome
 from discreet.serve.settings import ServiceError, Settings
@@ -61,7 +61,7 @@ class Worker:
         if self._process is None or self._process.poll() is not None:
             self.end()
             command = [sys.executable, "-m", "discreet.serve.worker", str(self._path)]
-            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            pipes: Json = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             self._process = subprocess.Popen(command, text=True, encoding="utf-8", start_new_session=True, **pipes)
             if not _line(self._process, START_PATIENCE):
                 self.end()

@@ -40,8 +40,8 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from discreet.json_schemas import Json
 from discreet.serve.settings import Conflict
 from discreet.serve.store import Store, note
 
@@ -59,7 +59,7 @@ class Job:
     dataset: str
     charge_id: str
     kind: str
-    settings: dict[str, Any]
+    settings: Json
     epsilon: float
     amounts: tuple[int, ...]
     state: str
@@ -103,7 +103,7 @@ class Request:
     dataset: str
     charge_id: str
     kind: str
-    settings: dict[str, Any]
+    settings: Json
     epsilon: float
     amounts: tuple[int, ...]
     waits: bool
@@ -207,7 +207,7 @@ class Jobs:
             return _jobs(at, "state = 'waiting' ORDER BY number")
 
 
-def _jobs(at: sqlite3.Connection, where: str, *values: Any) -> list[Job]:
+def _jobs(at: sqlite3.Connection, where: str, *values: object) -> list[Job]:
     rows = at.execute(f"SELECT {_COLUMNS} FROM job WHERE {where}", values).fetchall()
     names = [name.strip() for name in _COLUMNS.split(",")]
     found = [dict(zip(names, row, strict=True)) for row in rows]

@@ -19,19 +19,17 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.atomic_files import passing, sync
 from discreet.cli.choices import quoted
 from discreet.errors import LedgerError
-from discreet.ledger.account import Account
+from discreet.json_schemas import Json
+from discreet.ledger.account import FREE, Account, Amounts
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.privacy_filters import FREE, Amounts
-from discreet.models.fitting import Quote
-from discreet.models.model_folder import CERTIFICATE, FILES
-from discreet.models.persistence import UnreadableModel
+from discreet.models.fit import Quote
+from discreet.models.persist import CERTIFICATE, FILES, UnreadableModel
 from discreet.models.table_model import TableModel
-from discreet.serve.accounts import Accounts, Person, allocations
 from discreet.serve.dispatcher import Dispatcher
 from discreet.serve.jobs import Job, Jobs, Outcome, Request
 from discreet.serve.settings import Conflict, DataSet, Forbidden, NotFound, ServiceError, Settings
 from discreet.serve.specification import Facts, ScoreSpecification, Specification
-from discreet.serve.store import Store
+from discreet.serve.store import Accounts, Person, Store, allocations
 from discreet.serve.worker import SCORE, table_of
 
 _NO_JOB = "there is no such job"
@@ -74,7 +72,7 @@ class Service:
             raise NotFound("there is no such data set, or you have no allocation of it: ask its owner")
         return found
 
-    def described(self, person: Person, name: str) -> dict[str, Any]:
+    def described(self, person: Person, name: str) -> Json:
         """What is public of a data set, and what is left of its budget."""
         dataset, facts = self.dataset(person, name), self._facts[name]
         return {
@@ -88,10 +86,10 @@ class Service:
             "budget": self.budget(person, name),
         }
 
-    def budget(self, person: Person, name: str) -> dict[str, Any]:
+    def budget(self, person: Person, name: str) -> Json:
         """What was spent of a data set's cap, and of one's own allocation."""
         self.dataset(person, name)
-        found: dict[str, Any] = dict(vars(self.ledger.spent(name)))
+        found: Json = dict(vars(self.ledger.spent(name)))
         if person.role == "analyst":
             with self.store.reading() as at:
                 limit = allocations(at, person.name).get((person.name, name), 0.0)
@@ -101,7 +99,7 @@ class Service:
 
     # --- prices ---------------------------------------------------------------------------------------
 
-    def quote(self, person: Person, name: str, asked: Specification) -> dict[str, Any]:
+    def quote(self, person: Person, name: str, asked: Specification) -> Json:
         """The price and the plan of a fit. Free: no record is read."""
         self.dataset(person, name)
         return quoted(self._quote(name, asked.text))
@@ -111,7 +109,7 @@ class Service:
         self.dataset(person, name)
         return self._quote(name, asked.text).explain()
 
-    def forecast(self, person: Person, name: str, asked: Specification) -> dict[str, Any]:
+    def forecast(self, person: Person, name: str, asked: Specification) -> Json:
         """What privacy will cost in accuracy, simulated on synthetic rows. Free."""
         self.dataset(person, name)
         return self._forecast(name, asked.text)
@@ -120,7 +118,7 @@ class Service:
         facts = self._facts[name]
         return facts.quote(Specification.of(json.loads(text), facts.schema))
 
-    def _forecasted(self, name: str, text: str) -> dict[str, Any]:
+    def _forecasted(self, name: str, text: str) -> Json:
         facts = self._facts[name]
         with self._slow:
             found = facts.forecast(Specification.of(json.loads(text), facts.schema))
@@ -229,9 +227,9 @@ class Service:
             raise NotFound("there is no such file for you in a result")
         return place.read_bytes()
 
-    def score(self, person: Person, job: str) -> dict[str, Any]:
+    def score(self, person: Person, job: str) -> Json:
         """The released score of a finished job."""
-        found: dict[str, Any] = json.loads(self.result(person, job, SCORE))
+        found: Json = json.loads(self.result(person, job, SCORE))
         return found
 
     def model(self, person: Person, job: str) -> TableModel:
@@ -263,7 +261,7 @@ class Service:
 
     # --- ledger ---------------------------------------------------------------------------------------
 
-    def history(self, person: Person, dataset: str | None = None) -> list[dict[str, Any]]:
+    def history(self, person: Person, dataset: str | None = None) -> list[Json]:
         """Entries of the ledger: all for an owner or auditor, an analyst's own charges."""
         names = {one.name for one in self.visible(person)}
         if dataset is not None and dataset not in names:
@@ -293,7 +291,7 @@ def _charged_to(entry: Any) -> str:
     return (entry.charge_id or "").partition("/")[0]
 
 
-def _plain(entry: Any) -> dict[str, Any]:
+def _plain(entry: Any) -> Json:
     budget = entry.contents.get("budget", entry.contents)
     return {
         "entry": entry.seq,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DiscreetError
+from discreet.json_schemas import Json
 from discreet.parameters import Count, NonNegative, Positive, check_fields
 from discreet.schema.limits import SCHEMA_BYTES, SchemaError, parsed
 from discreet.schema.schema import Schema
@@ -133,12 +134,10 @@ class Settings:
             if type(value) is not kind:
                 raise ServiceError(f"[service] {name} must be {_WORDS[kind]}")
         home = path.parent
-        placed: dict[str, Any] = {
-            name: home / service[name] for name in ("folder", "certificate", "key") if name in service
-        }
+        placed: Json = {name: home / service[name] for name in ("folder", "certificate", "key") if name in service}
         ledger = service["ledger"] if "://" in service["ledger"] else str(home / service["ledger"])
         datasets = {name: _dataset(name, table, home) for name, table in _table(top, "datasets").items()}
-        given: dict[str, Any] = {
+        given: Json = {
             **service,
             **placed,
             "ledger": ledger,
@@ -155,7 +154,7 @@ _SERVICE: dict[str, type] = {
 _WORDS = {str: "a text", int: "a whole number", bool: "true or false"}
 
 
-def _tables(path: Path) -> dict[str, Any]:
+def _tables(path: Path) -> Json:
     try:
         with path.open("rb") as file:
             text = file.read(SCHEMA_BYTES).decode("utf-8-sig")
@@ -169,7 +168,7 @@ def _tables(path: Path) -> dict[str, Any]:
         raise ServiceError(str(error).replace("the schema", "the service's file")) from None
 
 
-def _table(top: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _table(top: Mapping[str, object], name: str) -> Json:
     table = top.get(name, {})
     if not isinstance(table, dict):
         raise ServiceError(f"{name} is a table of its own: write [{name}]")
@@ -182,7 +181,7 @@ def _refuse_unknown(given: Mapping[str, Any], names: Any, where: str) -> None:
         raise ServiceError(f"{where} has no {', '.join(unknown)}: it knows {', '.join(names)}")
 
 
-def _dataset(name: str, table: Any, home: Path) -> DataSet:
+def _dataset(name: str, table: object, home: Path) -> DataSet:
     where = f"[datasets.{name}]"
     if not NAME.fullmatch(name):
         raise ServiceError(f"{where}: a name has at most 40 letters, digits, dots, dashes and underscores")

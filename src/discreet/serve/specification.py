@@ -12,12 +12,12 @@ from typing import Any
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import DeclaredSource, Layout, Source
 from discreet.errors import Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger.account import Account
-from discreet.models.fitting import Quote
-from discreet.models.forecast.forecast import forecast
-from discreet.models.forecast.forecast_result import Forecast
+from discreet.models.fit import Quote
+from discreet.models.forecast.forecast import Forecast, forecast
 from discreet.models.registry import MODELS, default_model
-from discreet.models.scoring.private import priced_score
+from discreet.models.scores import priced_score
 from discreet.models.table_model import TableModel
 from discreet.parameters import Share, conforms
 from discreet.schema.limits import SchemaError, parsed
@@ -40,7 +40,7 @@ class Specification:
     checks: bool = True
 
     @classmethod
-    def of(cls, given: Any, schema: Schema) -> "Specification":
+    def of(cls, given: object, schema: Schema) -> "Specification":
         """Read a request, and refuse what is no plain setting of the model."""
         if not isinstance(given, Mapping):
             raise ServiceError("the settings of a fit are a table: epsilon = 0.5, and perhaps model, solver, alpha")
@@ -70,7 +70,7 @@ class Specification:
         except SchemaError as error:
             raise ServiceError(str(error).replace("the schema", "what you pasted")) from None
 
-    def model_of(self, schema: Schema, account: Account, **charged: Any) -> TableModel:
+    def model_of(self, schema: Schema, account: Account, **charged: object) -> TableModel:
         """The model, not fitted; the relation is the data set's."""
         estimator = MODELS[self.model]()
         assert schema.target is not None
@@ -85,7 +85,7 @@ class Specification:
         """With the delta that was quoted, so that a later run asks for exactly the same."""
         return Specification(self.model, {**self.settings, "delta": delta}, self.checks)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, as ``of`` reads them."""
         return {"model": self.model, **self.settings, "checks": self.checks}
 
@@ -103,7 +103,7 @@ class ScoreSpecification:
     settings: Mapping[str, Any]
 
     @classmethod
-    def of(cls, given: Any) -> "ScoreSpecification":
+    def of(cls, given: object) -> "ScoreSpecification":
         """Read a request, and refuse what is no plain setting of a score."""
         if not isinstance(given, Mapping) or not isinstance(given.get("job"), str):
             raise ServiceError(
@@ -132,7 +132,7 @@ class ScoreSpecification:
         """With the delta that was priced, so that a later run asks for exactly the same."""
         return ScoreSpecification(self.job, {**self.settings, "delta": delta})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain values, as ``of`` reads them."""
         return {"job": self.job, **self.settings}
 
@@ -176,15 +176,15 @@ class Facts:
             )
         layout = Layout(self.schema)
         estimator = asked.model_of(self.schema, self.account).estimator.set_params(bounds=layout.bounds)
-        grid: dict[str, Any] = {"seeds": 3, "epsilons": [], "n_grid": []}
+        grid: Json = {"seeds": 3, "epsilons": [], "n_grid": []}
         return forecast(estimator, self.rows, None, indicators=layout.indicators, **grid)
 
 
-def _is_epsilon(value: Any) -> bool:
+def _is_epsilon(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | float) and 0 < value <= LARGEST_EPSILON
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, str):
         return len(value) <= LONGEST_TEXT
     if isinstance(value, int):  # truth values, too

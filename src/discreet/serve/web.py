@@ -22,9 +22,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.cli.errors import place_of
 from discreet.errors import DiscreetError, LedgerUnavailable
-from discreet.serve.accounts import Person
+from discreet.json_schemas import Json
 from discreet.serve.service import Service
 from discreet.serve.settings import ServiceError
+from discreet.serve.store import Person
 
 BODY_BYTES = 1 << 16
 COOKIE = "discreet_session"
@@ -102,14 +103,14 @@ class Call:
 
     service: Service
     person: Person
-    path: dict[str, Any]
+    path: Json
     query: dict[str, str]
     body: bytes
     session: str = ""
     client: str = ""
 
     @property
-    def json(self) -> dict[str, Any]:
+    def json(self) -> Json:
         """The body as an object of JSON."""
         try:
             found = json.loads(self.body, parse_constant=_no_constant)

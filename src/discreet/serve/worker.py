@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from discreet.curator import Source, limited, source_of
 from discreet.errors import BudgetExceeded
+from discreet.json_schemas import Json
 from discreet.ledger.ledger import Ledger
-from discreet.models.model_folder import CERTIFICATE, MANIFEST, is_folder, new_folder, write
-from discreet.models.scoring.result import PrivateScore
+from discreet.models.persist import CERTIFICATE, MANIFEST, is_folder, new_folder, write_folder
+from discreet.models.scores import PrivateScore
 from discreet.models.table_model import TableModel
 from discreet.serve.jobs import Job, Outcome
 from discreet.serve.settings import DataSet, Settings
@@ -57,14 +58,14 @@ def _fitted(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> C
     """Fit, and return what writes the model's files."""
     asked, account = Specification.of(job.settings, dataset.schema), ledger.account(dataset.name)
     model = asked.model_of(dataset.schema, account, ledger=ledger, dataset=dataset.name)
-    return partial(write, model.fit(table_of(dataset), charge_id=job.ledger_id))
+    return partial(write_folder, model.fit(table_of(dataset), charge_id=job.ledger_id))
 
 
 def _scored(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
     """Score, and return what writes the score's files."""
     asked, account = ScoreSpecification.of(job.settings), ledger.account(dataset.name)
     model = TableModel.load(settings.results / asked.job)
-    words: dict[str, Any] = {**asked.settings, "neighbors": str(account.neighbors), "charge_id": job.ledger_id}
+    words: Json = {**asked.settings, "neighbors": str(account.neighbors), "charge_id": job.ledger_id}
     score = model.private_score(table_of(dataset), ledger=ledger, dataset=dataset.name, **words)
     return partial(_write_score, score)
 

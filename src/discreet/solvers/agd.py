@@ -11,7 +11,7 @@ where a filter is needed, and spend 97 % on choosing steps; in the authors' code
         every tau rounds: alpha_max <- (1 + eta) max of the steps taken
     the last w, or the mean of the last half of them
 
-Released: gradients and choices, in a number that the run finds out. Privacy: a zCDP filter (``zcdp_filter.py``):
+Released: gradients and choices, in a number that the run finds out. Privacy: a zCDP filter (``accounting/plan.py``):
 no answer is given that would cross the total, so the run is total-zCDP whatever it decides. Cost: one pass per
 gradient, one for each candidate step. Wins where no step size or number of steps is known beforehand.
 """
@@ -31,18 +31,19 @@ from discreet.errors import BudgetExceeded, Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import Count, OneOf, Positive, Probability, Share, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
+from discreet.solvers import settings
 from discreet.solvers.base import (
+    CANARY_CLIP,
     UNWATCHED,
+    AuditCase,
     Progress,
     Solution,
     Solver,
     public_count,
+    refuse_weights,
 )
-from discreet.solvers.gd import GradientDescent
 from discreet.solvers.gradient_loop import clip_for, project
-from discreet.solvers.registry import CANARY_CLIP, AuditCase, register
-from discreet.solvers.risk_bound import RiskBound
+from discreet.solvers.risk_bounds import RiskBound
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ def _measured(curator: "Curator", w: Floats, clip: float, rho: float) -> Measure
     return Measured(curator.noisy_gradient(w, clip=clip, rho=rho), rho)
 
 
-@register("agd")
 @dataclass(frozen=True)
 class AdaptiveDescent:
     """Private gradient descent with adaptive budgets and steps, DP-AGD.
@@ -101,10 +101,10 @@ class AdaptiveDescent:
         The paper's set of steps, 0 not counted, as lengths in training coordinates: they stay as they are. None:
         ``n_step_sizes`` even ones up to the largest.
     clip, loss_bound : float or None, default=None
-        Bounds on a record's gradient and on its loss. None: the gradient's bound that the declared ranges imply (in a
-        stage by ``relative_clip``), and about four times the loss of a model that knows nothing.
+        Bounds on a record's gradient and on its loss. None: the gradient's bound that the declared ranges imply (in
+        estimated coordinates by ``relative_clip``), and about four times the loss of a model that knows nothing.
     relative_clip : float or None, default=None
-        The gradient's bound in units of a typical row's length, where a stage estimated it.
+        The gradient's bound in units of a typical row's length, where it was estimated.
     radius : float or None, default=None
         Steps are compared and taken after projection onto the ball of this radius.
     selection : {"exponential", "noisy_max"}, default="exponential"
@@ -167,7 +167,7 @@ class AdaptiveDescent:
 
     def loss_limit(self, domain: Domain, loss: Loss) -> float:
         """Return the bound on a record's loss: as set, or a multiple of the loss of a model that knows nothing."""
-        return self.loss_bound if self.loss_bound is not None else default_rules.typical_loss(domain, loss)
+        return self.loss_bound if self.loss_bound is not None else settings.typical_loss(domain, loss)
 
     def clip_for(self, domain: Domain, loss: Loss) -> float:
         """Return the bound on a record's gradient."""
@@ -175,8 +175,11 @@ class AdaptiveDescent:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> AdaptivePlan:
         """List gradients and choices, as many as the filter lets pass."""
+        refuse_weights(domain)
         if _pull(penalty, np.zeros(domain.shape)) is None:
-            raise Unsupported("agd compares objectives with an L2 penalty or none: use solver='gd' for others")
+            raise Unsupported(
+                "agd compares objectives with an L2 penalty or none: use its radius=... for a ball, or solver='gd'"
+            )
         if domain.n is None:
             raise Unsupported("agd weighs the penalty with n: declare Bounds(n=...)")
         gradient = Release("noisy_gradient", 0, clip=self.clip_for(domain, loss))
@@ -198,7 +201,7 @@ class AdaptiveDescent:
         assert isinstance(curator.plan, AdaptivePlan)
         n, clip = public_count(curator), self.clip_for(curator.domain, curator.loss)
         limit, fixed = self.loss_limit(curator.domain, curator.loss), sum(map(_share, curator.plan.releases))
-        rho, choice_rho = self.rhos(curator.plan.total(curator.budget) * (1.0 - fixed))  # what a stage leaves
+        rho, choice_rho = self.rhos(curator.plan.total(curator.budget) * (1.0 - fixed))  # what estimates leave
         w, largest, taken = curator.domain.starting_point, self.largest_step, [0.0]
         path = [w]
         rounds = chain(progress(range(self.n_rounds)), count(self.n_rounds))
@@ -251,30 +254,19 @@ class AdaptiveDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Take few rounds in estimated coordinates (``gradient_defaults``), many cheap ones in declared coordinates.
-
-        There, 200 rounds up to steps that move a margin of a typical row by 2: fewer and more expensive rounds were
-        worse on three public data sets (credit default, bank marketing, electricity): steepest descent needs many.
-        """
-        from discreet.solvers.gradient_defaults import rounds_for, staged, wider_clip
-
-        def in_rounds(steps: GradientDescent) -> Solver:
-            clip = wider_clip(steps, domain, loss, budget)
-            return cls(n_rounds=rounds_for(domain, budget), relative_clip=clip, largest_step=1.0, average="tail")
-
-        plain = cls(largest_step=2.0 / default_rules.typical_row_norm(domain), average="tail")
-        return staged(domain, loss, penalty, budget, in_rounds) or plain
+        """Return what ``agd`` stands for (``settings``)."""
+        return settings.agd(settings.Facts(domain, loss, penalty, budget))
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip, where it is left open: twice the typical one.
 
         A tighter one turns the gradient away from where the losses that are compared descend.
         """
-        clip = default_rules.typical_clip(domain, loss, budget) * (2.0 if budget.is_private else 1.0)
-        limit = self.loss_bound if budget.is_private or self.loss_bound is not None else default_rules.LIMIT_LOSS
+        clip = settings.typical_clip(domain, loss, budget) * (2.0 if budget.is_private else 1.0)
+        limit = self.loss_bound if budget.is_private or self.loss_bound is not None else settings.LIMIT_LOSS
         return replace(
             self,
-            loss_bound=limit if limit is not None else default_rules.typical_loss(domain, loss),
+            loss_bound=limit if limit is not None else settings.typical_loss(domain, loss),
             clip=clip if self.clip is None else self.clip,
         )
 

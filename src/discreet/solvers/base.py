@@ -3,7 +3,7 @@
 One vocabulary, with one meaning and one type in every solver. None, where it is allowed, leaves a choice open:
 
 ================================  =====================================================================================
-``solver: Solver``                what a stage runs in its coordinates, or where inference starts
+``solver: Solver``                what ``Preconditioned`` runs in its coordinates, or where inference starts
 ``n_steps: int``                  released gradients, or steps
 ``n_epochs``, ``n_outer: int``    outer iterations, where the paper has two loops
 ``n_inner: int``                  inner iterations of each outer one
@@ -22,7 +22,7 @@ One vocabulary, with one meaning and one type in every solver. None, where it is
 ``block_size: int``               coordinates that one step moves
 ``radius: float | None``          ball that iterates are projected onto; None: no projection
 ``row_norm: float | None``        rows longer than this are shrunk onto it; None: not, or as a rule says
-``relative_row_norm``             the same bound in standard deviations per column, where a stage estimated these
+``relative_row_norm``             the same bound in standard deviations per column, where these were estimated
 ``reach: float``                  how far rows count in full, in units of a typical row's length; longer ones weigh less
 ``regularization: float | None``  mu of (mu/2) ||w||^2, added to the penalty's own
 ``loss_bound: float | None``      bound on a record's loss, where losses are compared
@@ -33,11 +33,16 @@ One vocabulary, with one meaning and one type in every solver. None, where it is
 ``calibration: str``              ``"tight"``: exact prices; else a publication's noise, which is more
 ``*_share: float``                share of the budget, in units of mu^2
 ================================  =====================================================================================
+
+``@register("svrg")`` above a frozen dataclass with ``plan``, ``solve`` and ``settings``, in its own file, is all that a
+solver needs: its name is then known to ``solver=`` of every estimator, to ``--solver``, to ``discreet audit`` and to
+saved models. What it may bring in addition: ``Chooses``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -45,21 +50,24 @@ import numpy as np
 
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
-from discreet.errors import PlanViolation
+from discreet.budget import Budget
+from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.uncertainty.propagation import taken_back
+from discreet.registry import BUILT_IN_SOLVERS, Registry
+from discreet.solvers.propagation import taken_back
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discreet.curator import Curator, Recoding
-    from discreet.solvers.stage import Estimate
+    from discreet.solvers.coordinates import Estimate
+
 
 COV_TYPES = ("model", "robust", "cluster")
 """What covariances inference estimates."""
-PARTS = 20
+SHOWN = 20
 """How often the progress of a compiled run of steps is shown."""
 
 
@@ -89,15 +97,15 @@ class Watched(Progress):
 
     def parts(self, steps: range, planned: int) -> Iterable[range]:
         """Report every twentieth of the steps."""
-        size, longer = divmod(len(steps), PARTS)
-        cuts = [steps.start + size * k + min(k, longer) for k in range(PARTS + 1)]
+        size, longer = divmod(len(steps), SHOWN)
+        cuts = [steps.start + size * k + min(k, longer) for k in range(SHOWN + 1)]
         for first, last in pairwise(cuts):
             if first < last:
                 yield range(first, last)
                 self._report(last, planned)
 
 
-UNWATCHED = Progress()
+UNWATCHED: Progress = Progress()
 
 
 class Trace(Protocol):
@@ -183,7 +191,7 @@ class Effects:
 class Solution:
     """What a solver returns: the released coefficients, in training coordinates, (p,) or (p, K), and its trace.
 
-    ``estimate`` is what a stage released of the shape of the records; ``effects`` are for a population.
+    ``estimate`` is what was released of the shape of the records; ``effects`` are for a population.
     """
 
     coefficients: Floats
@@ -274,16 +282,30 @@ class Solver(Protocol):
 
 
 def count_release(domain: Domain, relative_noise: float = 1.0) -> tuple[Release, ...]:
-    """Plan a noisy count where n is private and not declared: it turns a sum into a mean."""
-    if domain.n is not None:
+    """Plan what turns a sum into a mean: a noisy sum of weights, or a noisy count where n is private."""
+    if domain.n is not None and not domain.weighted:
         return ()
-    return (Release("noisy_count", 1, relative_noise=relative_noise, clip=1.0, dimension=1),)
+    query = "noisy_weight" if domain.weighted else "noisy_count"
+    return (Release(query, 1, relative_noise=relative_noise, clip=1.0, dimension=1),)
 
 
 def public_count(curator: "Curator") -> float:
-    """Return n as far as it is public: declared or agreed on by neighbors, else the noisy count, at least 1."""
-    n = curator.domain.n
-    return float(n) if n is not None else max(1.0, curator.noisy_count())
+    """Return n as far as it is public, declared or agreed on by neighbors, else noisy; noisy weights have their sum.
+
+    What was released is not asked for again.
+    """
+    domain = curator.domain
+    if domain.n is not None and not domain.weighted:
+        return float(domain.n)
+    if domain.count is not None:
+        return max(1.0, domain.count)
+    return max(1.0, curator.noisy_weight() if domain.weighted else curator.noisy_count())
+
+
+def refuse_weights(domain: Domain) -> None:
+    """Refuse records with weights where the proof or the plan is for records that count alike."""
+    if domain.weighted:
+        raise Unsupported("records with weights are served by gradients and coordinates: use solver='auto' or 'gd'")
 
 
 def planned(curator: "Curator", query: str) -> Release:
@@ -292,3 +314,127 @@ def planned(curator: "Curator", query: str) -> Release:
         if release.query == query:
             return release
     raise PlanViolation(f"the plan has no {query}: plan it before opening the data")
+
+
+def _not_a_solver(cls: type) -> str | None:
+    if is_dataclass(cls) and all(hasattr(cls, part) for part in ("plan", "solve", "settings")):
+        return None
+    return "a dataclass with plan, solve and settings: see solvers/base.py"
+
+
+SOLVERS: Registry[type[Solver]] = Registry("solver", BUILT_IN_SOLVERS, _not_a_solver)
+register = SOLVERS.register
+
+
+def settings_class(name: str) -> type | None:
+    """Return the solver, or the dataclass that is part of its settings, of this name: registered, or ours and public.
+
+    Saved models name these. Nothing but what this package and the default's export is imported for a name.
+    """
+    for package in map(import_module, ("discreet.solvers", "discreet.default")):
+        exported = getattr(package, name) if name in package.__all__ else None
+        if isinstance(exported, type) and is_dataclass(exported):
+            return exported
+    return SOLVERS.class_named(name)
+
+
+CANARY_CLIP = 0.25
+"""The clip in audits: a canary's gradient near 0 is longer."""
+SHORT_STEP = 1e-4
+"""The step in audits: the weights stay near 0, where the canary contributes the whole sensitivity."""
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """How a solver is audited.
+
+    Parameters
+    ----------
+    solver : Solver or str
+        Settings under which a canary shows all it can: few steps, ``CANARY_CLIP``, ``SHORT_STEP``.
+    level : {"transcript", "model"}, default="transcript"
+        ``"model"`` where no transcript shows all of the randomness (samples, noise inside an objective, draws).
+    alpha : float, default=0.0
+        The strength of an L2 penalty, where the solver needs one.
+    effort : float, default=1.0
+        The share of the asked runs that it gets: some fits take longer.
+    replays : bool, default=True
+        Whether there is a sum under noise that a replay can compare.
+    """
+
+    solver: Solver | str
+    level: str = "transcript"
+    alpha: float = 0.0
+    effort: float = 1.0
+    replays: bool = True
+
+
+class Chooses(Protocol):
+    """What a solver may bring in addition to ``Solver``'s methods. All of it follows from public facts."""
+
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Return the solver that its name means. Without it: the class without arguments.
+
+        Parameters
+        ----------
+        domain : Domain
+            What is public of the records, in training coordinates.
+        loss : Loss
+            The loss of a record.
+        penalty : Penalty
+            The penalty on the coefficients.
+        budget : Budget
+            What the run may cost.
+
+        Returns
+        -------
+        Solver
+            Which may leave open what ``filled`` chooses.
+        """
+        ...
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Choose what was left open. Without it: the solver as it is.
+
+        Parameters
+        ----------
+        domain, loss, penalty, budget : as for ``defaults``
+            Public facts.
+
+        Returns
+        -------
+        Solver
+            The same solver, complete.
+        """
+        ...
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Return how ``discreet audit`` runs it. Without it: by its name, audited by its transcripts.
+
+        Returns
+        -------
+        AuditCase
+            A solver of few short steps, and what to look at.
+        """
+        ...
+
+
+def solver_named(name: str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+    """Return the solver that a name means, complete, from public facts."""
+    cls = SOLVERS[name]
+    defaults: Callable[..., Solver] = getattr(cls, "defaults", lambda *facts: cls())
+    return filled(defaults(domain, loss, penalty, budget), domain, loss, penalty, budget)
+
+
+def filled(solver: Solver, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+    """Return a solver with what it leaves open filled by its own rule, where it has one."""
+    fill: Callable[..., Solver] = getattr(solver, "filled", lambda *facts: solver)
+    return fill(domain, loss, penalty, budget)
+
+
+def audit_case(name: str) -> AuditCase:
+    """Return how the solver of this name is audited."""
+    case: Callable[[], AuditCase] = getattr(SOLVERS[name], "audit_case", lambda: AuditCase(name))
+    return case()

@@ -34,16 +34,22 @@ from discreet.losses.base import Loss
 from discreet.parameters import Count, Finite, Fraction, OneOf, Positive, check_fields
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, prox_coordinate
-from discreet.penalties.rescaled import parabolas_above
-from discreet.solvers import coordinate_defaults, default_rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
-from discreet.solvers.coordinate_bounds import Coordinates, lower_order, randomized_bound
-from discreet.solvers.coordinate_geometry import Geometry
-from discreet.solvers.declared import Declared
-from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register, register_part
-from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
-from discreet.solvers.signal import Signal
-from discreet.solvers.uncertainty.traces import CoordinateTrace, Noise
+from discreet.penalties.recoded import parabolas_above
+from discreet.solvers import settings
+from discreet.solvers.base import (
+    CANARY_CLIP,
+    SHORT_STEP,
+    UNWATCHED,
+    AuditCase,
+    Progress,
+    Solution,
+    Solver,
+    count_release,
+    public_count,
+)
+from discreet.solvers.coordinate_geometry import Coordinates, Geometry, lower_order, randomized_bound
+from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
+from discreet.solvers.traces import CoordinateTrace, Noise
 from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -65,7 +71,6 @@ class _Problem:
     n: float
 
 
-@register_part("AdaptiveClip")
 @dataclass(frozen=True)
 class AdaptiveClip:
     """Adapt clips: C_j <- C_j exp(-rate (b - quantile)), b the noisy share of entries within C_j.
@@ -96,7 +101,6 @@ class AdaptiveClip:
         check_fields(self)
 
 
-@register("cd")
 @dataclass(frozen=True)
 class CoordinateDescent:
     """Randomized private coordinate descent.
@@ -156,9 +160,11 @@ class CoordinateDescent:
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T K coordinate sums, squared norms where the smoothness is estimated, a count where n is private."""
         if not penalty.separable and penalty.hessian is None:
-            raise Unsupported("coordinate methods need a separable penalty: none, L1, L2, elastic net or a box")
+            raise Unsupported(
+                "coordinate methods need a separable penalty (none, L1, L2, elastic net or a box): use solver='gd'"
+            )
         if domain.n_outputs > 1:
-            raise Unsupported("coordinate methods know one output: use gd for softmax")
+            raise Unsupported("coordinate methods know one output: use solver='gd' for softmax")
         if self.probabilities is not None and len(self.probabilities) != domain.n_features:
             raise Unsupported(f"give one probability for each of {domain.n_features} columns, the intercept's last")
         count = self.n_outer * self.inner(domain)
@@ -310,62 +316,13 @@ class CoordinateDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Take cyclic passes over recoded coordinates where there is signal (``coordinate_defaults``)."""
-        if not coordinate_defaults.can_be_staged(domain, loss, penalty, budget):
-            return cls.unstaged(domain, loss, penalty, budget)
-        weak = Signal.of(domain, budget).per_row / coordinate_defaults.LEAST_SIGNAL
-        if weak < 1:
-            geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
-            average = "uniform" if penalty.ridge else "last"
-            step = min(weak**2, coordinate_defaults.step_length(domain, budget))
-            few = cls(1, 2 * domain.n_features, geometry, step, schedule="cyclic", average=average)
-            return Declared(few, constant=max(0.5, 1.0 / weak))
-        geometry = Geometry(relative_clip=coordinate_defaults.coordinate_clip(domain, loss, budget))
-        count = coordinate_defaults.passes(domain, loss, penalty, budget)
-        rounds = 1 if loss.task == "classification" else 2
-        made = cls(
-            n_outer=rounds,
-            n_inner=count // rounds * domain.n_features,
-            geometry=geometry,
-            relative_step=coordinate_defaults.step_length(domain, budget),
-            schedule="cyclic",
-            average="uniform" if penalty.ridge else "last",  # a mean of iterates has no exact zeros
-        )
-        return coordinate_defaults.staged(made, domain, loss, penalty)
-
-    @classmethod
-    def unstaged(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Take cyclic passes, smoothness estimated from a tenth of the budget, in two rounds, the second averaged.
-
-        2 to 100 passes: I / 10 for numbers, at most 40, since more drown in noise (on seven public tables the mean gap
-        at epsilon 1 was 1.5 so, now 0.6).
-        """
-        p, slope = domain.n_features, 1.5
-        if not budget.is_private:
-            geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(p))
-            inner = default_rules.LIMIT_STEPS * p
-            return cls(n_inner=inner, geometry=geometry, schedule="cyclic", average="last")
-        if loss.task == "classification":
-            reach = default_rules.mu_for(domain, budget) * default_rules.count_of(domain)
-            noise = p**2 * (budget.neighbors.sum_factor * slope) ** 2 / (2 * loss.smoothness * reach**2)
-            passes = min(100.0, max(2.0, 0.003 * math.log(2.0) / noise))
-        else:
-            slope = 2.0 * loss.typical_slope(domain.target_bound)
-            most = 20.0 if budget.neighbors.sum_factor == 2 else 40.0
-            passes = min(most, max(2.0, default_rules.information(domain, budget) / 10))
-        geometry = Geometry(relative_clip=slope, smoothness="private")
-        inner = max(1, round(passes / 2)) * p  # a mean of iterates has no exact zeros
-        return cls(
-            n_outer=2,
-            n_inner=inner,
-            geometry=geometry,
-            schedule="cyclic",
-            average="uniform" if penalty.ridge else "last",
-        )
+        """Return what ``cd`` stands for (``settings``)."""
+        return settings.cd(settings.Facts(domain, loss, penalty, budget))
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clips, where they are left open, as ``defaults`` does."""
-        return replace(self, geometry=self.geometry.filled(type(self).unstaged(domain, loss, NoPenalty(), budget)))
+        plain = settings.plain_cd(settings.Facts(domain, loss, NoPenalty(), budget))
+        return replace(self, geometry=self.geometry.filled(plain.geometry))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

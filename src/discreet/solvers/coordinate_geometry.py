@@ -1,29 +1,36 @@
-"""What coordinate methods need of each coordinate: smoothness M_j, clip C_j, step; declared or estimated."""
+"""What coordinate methods need of each coordinate (smoothness M_j, clip C_j, step), and bounds on their excess risk.
+
+A step on j with an L2 penalty of strength lambda (0: none) is theta_j <- theta_j - (d_j F + b_j) / M'_j with
+M'_j = M_j / gamma + lambda: a plain step on the whole objective F, which is M'_j-smooth along j for gamma <= 1.
+b_j is noise of standard deviation s_j = a z C_j / n; the bounds are for C_j >= L_j, where no entry is clipped.
+Proofs: docs/theory/coordinates.md.
+"""
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from scipy.special import ndtri
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
+from discreet.budget import Budget
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import coordinate_smoothness
+from discreet.losses.base import Loss, coordinate_gradient_bounds, coordinate_smoothness
 from discreet.parameters import OneOf, Positive, Share, check_fields
+from discreet.penalties.base import Penalty
 from discreet.solvers.base import planned
 from discreet.solvers.gradient_loop import clip_for
-from discreet.solvers.registry import register_part
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
+
 CLIP_RULES = ("smoothness", "uniform")
 
 
-@register_part("Geometry")
 @dataclass(frozen=True)
 class Geometry:
     """How coordinates are clipped and scaled.
@@ -38,7 +45,7 @@ class Geometry:
     clip_rule : {"smoothness", "uniform"}, default="smoothness"
         C_j = C sqrt(M_j / sum M), or C / sqrt(p).
     smoothness : {"declared", "private", "paper"}, default="declared"
-        M_j = sup f'' r_j^2 from the declared bounds or what a stage released of the rows' squares; an estimate of
+        M_j = sup f'' r_j^2 from the declared bounds or what was released of the rows' squares; an estimate of
         (1/n) sum_i f'' x_ij^2; or the papers' estimate, with Laplace noise on each square, p times as large.
     share : float, default=0.1
         Share of mu^2 for such an estimate.
@@ -90,7 +97,7 @@ class Geometry:
         return clip_for(domain, loss, None)
 
     def _row_clip(self, domain: Domain) -> float:
-        """Return the length that rows are clipped at where the smoothness is estimated: a typical one in a stage."""
+        """Return the length that rows are clipped at where the smoothness is estimated: a typical one if estimated."""
         typical = None if domain.typical is None else domain.typical.norm
         return self.row_clip or typical or domain.row_norm
 
@@ -100,7 +107,7 @@ class Geometry:
         return self.smoothness == "declared" or self.coordinate_smoothness is not None
 
     def known_smoothness(self, domain: Domain, loss: Loss) -> Floats:
-        """Return M_j as given, as declared, or as a stage released them."""
+        """Return M_j as given, as declared, or as they were released."""
         if not self._is_known:
             raise Unsupported("no bound covers estimated smoothness: use Geometry(smoothness='declared')")
         if self.coordinate_smoothness is not None:
@@ -140,16 +147,144 @@ class Geometry:
             return np.full(smoothness.size, total / math.sqrt(smoothness.size))
         return np.asarray(total * np.sqrt(smoothness / smoothness.sum()))
 
-    def filled(self, defaults: "HasGeometry") -> "Geometry":
+    def filled(self, plain: "Geometry") -> "Geometry":
         """Take the clips of a default solver, where none is given."""
         if self.clip is not None or self.relative_clip is not None or self.coordinate_clips is not None:
             return self
-        return replace(self, clip=defaults.geometry.clip, relative_clip=defaults.geometry.relative_clip)
+        return replace(self, clip=plain.clip, relative_clip=plain.relative_clip)
 
 
-class HasGeometry(Protocol):
-    """A solver with a geometry."""
+@dataclass(frozen=True)
+class Coordinates:
+    """What the proofs know of each coordinate: L_j, C_j, M_j, M'_j; of the problem: lambda, n, epsilon, a."""
 
-    @property
-    def geometry(self) -> Geometry:
-        """How coordinates are clipped and scaled."""
+    slopes: Floats
+    clips: Floats
+    smoothness: Floats
+    curvature: Floats
+    modulus: float
+    n: int
+    epsilon: float
+    factor: float
+
+    @classmethod
+    def of(
+        cls, geometry: Geometry, relative_step: float, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
+    ) -> "Coordinates":
+        """Collect the constants, or say what no proof covers."""
+        if domain.n is None:
+            raise Unsupported("the bound needs n: declare Bounds(n=...)")
+        if budget.is_pure or not budget.is_private:
+            raise Unsupported("the bound is for Gaussian noise: give a finite epsilon and a delta, such as 1e-6")
+        if not penalty.ridge or relative_step > 1 or np.any(domain.starting_point) or domain.typical is not None:
+            raise Unsupported(
+                "the bound is for steps up to 1 / M_j from 0 on records as they are, with an L2 penalty or none"
+            )
+        smoothness, modulus = geometry.known_smoothness(domain, loss), penalty.strong_convexity
+        slopes, clips = coordinate_gradient_bounds(loss, domain), geometry.clips(domain, loss, smoothness)
+        if np.any(clips < slopes * (1 - 1e-9)):
+            raise Unsupported(
+                "clips below the entries' bounds add a bias that no bound covers: give Geometry(coordinate_clips=...)"
+            )
+        curvature = smoothness / relative_step + modulus
+        factor = budget.neighbors.sum_factor
+        return cls(slopes, clips, smoothness, curvature, modulus, domain.n, budget.epsilon, factor)
+
+    def noise(self, multiplier: float) -> Floats:
+        """Return s_j^2 / M'_j."""
+        return np.asarray(np.square(self.factor * multiplier * self.clips / self.n) / self.curvature)
+
+
+def randomized_bound(
+    at: Coordinates,
+    multiplier: float,
+    chances: Floats,
+    *,
+    rounds: int,
+    steps: int,
+    averaged: bool,
+    radius: float,
+    trivial: float,
+) -> float:
+    """Bound E F - F* after ``rounds`` times ``steps`` steps on coordinates drawn with these chances, |w*_j| <= radius.
+
+    With c = min chance and V = (c/2) sum_j (M'_j / chance_j) (theta_j - w*_j)^2 + F - F*, a step has
+    E V_{k+1} <= E V_k - c (F - F* + (kappa/2) ||.||^2) + N,  N = sum_j (c + chance_j) s_j^2 / (2 M'_j).
+    The mean of K iterates: E F - F* <= V_0 / (c K) + N / c. The last one: E V_K <= (1 - c kappa)^K V_0 + N / (c kappa).
+    """
+    least = float(chances.min())
+    weights = least * at.curvature / chances
+    kappa = min(1.0, at.modulus / float(weights.max()))
+    V = 0.5 * radius**2 * float(weights.sum()) + trivial
+    N = float(np.sum((least + chances) / 2.0 * at.noise(multiplier)))
+    if not averaged:
+        if kappa == 0:
+            raise Unsupported("the last iterate has a bound with an L2 penalty only: set average='uniform'")
+        left = (1.0 - least * kappa) ** (rounds * steps)
+        return left * V + (1.0 - left) * N / (least * kappa)
+    excess = trivial
+    for _ in range(rounds):
+        excess = V / (least * steps) + N / least
+        drifted = V + (steps + 1) / 2.0 * N  # E V_k <= V_0 + k N, and V is convex
+        V = drifted if kappa == 0 else min(drifted, (1.0 + 1.0 / kappa) * excess)
+    return excess
+
+
+@dataclass(frozen=True)
+class GreedyErrors:
+    """How far choices and steps fall short: B = (e^2 + v^2) / 2 per step, in expectation or with a probability.
+
+    The exponential mechanism's choice is at most ``scale`` (ln p + x) below the best score but for a chance of e^-x;
+    v^2 is the step's noise in units of M'_j.
+    """
+
+    scale: float
+    noise: float
+    n_steps: int
+    p: int
+
+    def per_step(self, confidence: float | None) -> float:
+        """Return B: its mean, or what no step exceeds but for a chance of 1 - ``confidence``."""
+        log_p = math.log(self.p)
+        if confidence is None:
+            return 0.5 * (self.scale**2 * (log_p**2 + 2 * log_p + 2) + self.noise)
+        if not 0 < confidence < 1:
+            raise Unsupported("confidence must lie between 0 and 1")
+        fails = (1 - confidence) / (2 * self.n_steps)
+        choice = self.scale * (log_p - math.log(fails))
+        return 0.5 * (choice**2 + self.noise * float(ndtri(fails / 2)) ** 2)
+
+
+def greedy_convex_bound(B: float, n_steps: int, reach: float) -> float:
+    """Bound F - F* where no step's B is larger: ||w - w*||_{M',1} <= reach wherever F is no larger than this or F(0).
+
+    Each step has h' <= h - h^2 / (4 reach^2) + B, so that h <= max(8 reach^2 / T, sqrt(8 B) reach + B).
+    """
+    return max(8.0 * reach**2 / n_steps, math.sqrt(8.0 * B) * reach + B)
+
+
+def greedy_strong_bound(
+    at: Coordinates, B: float, n_steps: int, trivial: float, quasi_sparse: tuple[float, int] | None
+) -> float:
+    """Bound F - F* for a strongly convex objective: in step t, h' <= h - r (h - d) + B.
+
+    By ||.||_{M',1}: r = kappa_1 / 2, d = 0. Where at most ``tau`` of |w*_j| exceed ``alpha``, k = t + tau entries of
+    w - w* are large: r = kappa_2 / (2 k) for alpha = 0; else r = kappa_2 / (4 k) and d = kappa_2 A^2 / (2 k), where
+    A = alpha sum_j sqrt(M'_j). The better of the two in each step.
+    """
+    kappa_1, kappa_2 = at.modulus / float(at.curvature.sum()), at.modulus / float(at.curvature.max())
+    alpha, tau = (0.0, at.slopes.size) if quasi_sparse is None else quasi_sparse
+    A, h = alpha * float(np.sqrt(at.curvature).sum()), trivial
+    for t in range(n_steps):
+        by_all = (1.0 - kappa_1 / 2) * h + B
+        k = min(max(1, t + tau), at.slopes.size)
+        rate = kappa_2 / (2 * k) if A == 0 else kappa_2 / (4 * k)
+        by_few = h - rate * (h - kappa_2 * A**2 / (2 * k)) + B
+        h = min(by_all, by_few)
+    return h
+
+
+def lower_order(at: Coordinates, width: float, diameter: float) -> float:
+    """Return the order of lower bounds: width D / (n epsilon), or width^2 / (lambda n^2 epsilon^2) where lambda > 0."""
+    reach = width / (at.n * at.epsilon)
+    return reach * diameter if at.modulus == 0 else reach**2 / at.modulus

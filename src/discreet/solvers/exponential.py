@@ -27,22 +27,19 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import LEAST_ACCEPTANCE, Problem, expected_acceptance
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss, least, values
-from discreet.losses.constants import gradient_bound, lipschitz_within
-from discreet.losses.disagreements import require_proof
+from discreet.losses.base import Loss, gradient_bound, least, lipschitz_within, values
+from discreet.losses.proofs import require_proof
 from discreet.parameters import OneOf, Positive, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, count_release, public_count
-from discreet.solvers.perturbation_base import point_trace
-from discreet.solvers.registry import AuditCase, register
+from discreet.solvers import settings
+from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, count_release, public_count, refuse_weights
+from discreet.solvers.perturbation import point_trace
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 
-@register("exponential")
 @dataclass(frozen=True)
 class ExponentialMechanism:
     """One draw from the exponential mechanism.
@@ -125,6 +122,7 @@ class ExponentialMechanism:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List one draw; a chain's plan also states its total variation."""
+        refuse_weights(domain)
         require_proof(loss, domain)
         if self.score == "zero_one" and loss.task != "classification":
             raise Unsupported("score='zero_one' counts wrong classes: use score='loss' for numbers")
@@ -190,19 +188,25 @@ class ExponentialMechanism:
         return points
 
     def _loss_bound(self, domain: Domain, loss: Loss) -> float:
-        """The largest loss at any candidate: at margins of either sign, for a target at the end of its range."""
+        """Return the largest loss that the declared bounds allow at any candidate.
+
+        |x.w| is at most R ||w|| and at most sum_j r_j |w_j|. A convex loss is largest at the ends of margins and
+        targets, that of several classes where the right one's margin is least and all others are largest.
+        """
         points = self._points(domain)
         if self.score == "zero_one":
             return 1.0
-        reach = domain.row_norm * max(float(np.linalg.norm(point)) for point in points)
-        margins = np.full(domain.n_outputs, reach)
-        margins[::2] *= -1
-        targets = (-domain.target_bound, domain.target_bound) if domain.n_outputs == 1 else (0.0, 1.0)
         if self.loss_bound is not None:
             return self.loss_bound
-        return max(
-            max(float(values(loss, sign * margins, t) - least(loss, t)) for t in targets) for sign in (1.0, -1.0)
-        )
+        columns = points.reshape(len(points), domain.n_features, -1)
+        by_entries = np.einsum("j,ijk->ik", domain.feature_bounds, np.abs(columns))
+        reach = float(np.minimum(domain.row_norm * np.linalg.norm(columns, axis=1), by_entries).max())
+        margins = np.full(domain.n_outputs, reach)
+        margins[0] = -reach
+        if domain.n_outputs > 1:
+            return float(values(loss, margins, 0.0) - least(loss, 0.0))
+        targets = (-domain.target_bound, domain.target_bound)
+        return max(float(values(loss, sign * margins, t) - least(loss, t)) for t in targets for sign in (1.0, -1.0))
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""
@@ -219,13 +223,13 @@ class ExponentialMechanism:
         if made.radius is None:
             lipschitz_within(loss, domain, None)
         if budget.is_private and made.row_norm is None and made.radius is None:
-            made = replace(made, row_norm=default_rules.typical_row_norm(domain))
+            made = replace(made, row_norm=settings.typical_row_norm(domain))
         if made.regularization is not None or budget.is_pure or domain.n_outputs > 1:
             return made
-        best: float | None = default_rules.LIMIT_STRENGTH
+        best: float | None = settings.LIMIT_STRENGTH
         if budget.is_private:
-            known = replace(domain, n=default_rules.count_of(domain), row_norm=made.row_norm or domain.row_norm)
-            radius = made.radius or default_rules.TYPICAL_LENGTH / default_rules.typical_row_norm(domain)
+            known = replace(domain, n=settings.count_of(domain), row_norm=made.row_norm or domain.row_norm)
+            radius = made.radius or settings.TYPICAL_LENGTH / settings.typical_row_norm(domain)
             best = type(self).for_diameter(known, loss, radius=radius, budget=budget).regularization
         missing = (best or 0.0) - penalty.strong_convexity
         return replace(made, regularization=missing) if missing > 0 else made

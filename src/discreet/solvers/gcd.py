@@ -29,21 +29,28 @@ from discreet.losses.base import Loss
 from discreet.parameters import Count, OneOf, Positive, Share, check_fields
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
-from discreet.solvers import coordinate_defaults, default_rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, count_release, public_count
+from discreet.solvers import settings
+from discreet.solvers.base import (
+    CANARY_CLIP,
+    SHORT_STEP,
+    UNWATCHED,
+    AuditCase,
+    Progress,
+    Solution,
+    Solver,
+    count_release,
+    public_count,
+)
 from discreet.solvers.cd import prox_one
-from discreet.solvers.coordinate_bounds import (
+from discreet.solvers.coordinate_geometry import (
     Coordinates,
+    Geometry,
     GreedyErrors,
     greedy_convex_bound,
     greedy_strong_bound,
     lower_order,
 )
-from discreet.solvers.coordinate_geometry import Geometry
-from discreet.solvers.declared import Declared
-from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
-from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
-from discreet.solvers.signal import Signal
+from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -55,7 +62,6 @@ LARGEST = 2.0**14
 """The largest sum of coefficients in coordinates of length about 1."""
 
 
-@register("gcd")
 @dataclass(frozen=True)
 class GreedyCoordinateDescent:
     """Private greedy coordinate descent, smooth or proximal.
@@ -80,8 +86,9 @@ class GreedyCoordinateDescent:
     calibration : {"tight", "paper"}, default="tight"
         Exact prices, or the larger noise of the poster.
     backtrack : bool, default=False
-        In ``Declared``: start from the M_j of columns that are all alike, and double M_j where a step was too long,
-        that is where the coordinate's noisy gradient changed its sign. Free: it looks at released numbers only.
+        In declared coordinates of ``Preconditioned``: start from the M_j of columns that are all alike, and double M_j
+        where a step was too long, that is where the coordinate's noisy gradient changed its sign. Free: it looks at
+        released numbers only.
 
     Examples
     --------
@@ -108,16 +115,15 @@ class GreedyCoordinateDescent:
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T (times ``block_size``) choices and T noisy sums, squared norms and a count where they are needed."""
         if penalty.l1_l2 is None:
-            raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use gd for others")
+            raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net: use solver='gd'")
         if domain.n_outputs > 1:
-            raise Unsupported("coordinate methods know one output: use gd for softmax")
+            raise Unsupported("coordinate methods know one output: use solver='gd' for softmax")
         choices, share = self.n_steps * min(self.block_size, domain.n_features), self.selection_share
         norms = self.geometry.releases(domain, self.n_steps / (1 - share))
         if self.calibration == "paper":
-            if self.rule != "gs" or penalty.strong_convexity > 0 or self.geometry.clip_rule != "smoothness":
+            if self.rule != "gs" or self.geometry.clip_rule != "smoothness":
                 raise Unsupported(
-                    "the poster's noise is private for rule='gs', clips by smoothness and no L2 penalty only: "
-                    "use calibration='tight'"
+                    "the poster's noise is private for rule='gs' and clips by smoothness only: use calibration='tight'"
                 )
             # the poster adds Lap(Delta / eps') to both: the choice costs 2 eps', the update eps'
             select = Release("select_coordinate", choices, relative_noise=0.5, mechanism="noisy_max")
@@ -217,32 +223,13 @@ class GreedyCoordinateDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Choose among recoded coordinates where there is signal (``coordinate_defaults``)."""
-        if penalty.l1_l2 is None or not coordinate_defaults.can_be_staged(domain, loss, penalty, budget):
-            return cls.unstaged(domain, loss, penalty, budget)
-        if Signal.of(domain, budget).per_row < coordinate_defaults.GREEDY_SIGNAL:
-            steps, clip = coordinate_defaults.few_greedy_steps(domain, loss, budget)
-            few = cls(n_steps=steps, geometry=Geometry(relative_clip=clip), selection_share=0.65, backtrack=True)
-            return Declared(few, measure=True)
-        geometry = Geometry(relative_clip=coordinate_defaults.coordinate_clip(domain, loss, budget))
-        made = cls(n_steps=coordinate_defaults.greedy_steps(domain, budget), geometry=geometry)
-        return coordinate_defaults.staged(made, domain, loss, penalty)
-
-    @classmethod
-    def unstaged(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Take 0.4 (n mu / a)^(2/3) steps, the theory's order; declared smoothness: an estimate costs p squares."""
-        if not budget.is_private:
-            geometry = Geometry(clip=default_rules.limit_clip(domain, loss) * math.sqrt(domain.n_features))
-            return cls(n_steps=default_rules.LIMIT_STEPS, geometry=geometry)
-        reach = default_rules.count_of(domain) * default_rules.mu_for(domain, budget)
-        count = int(min(500, max(4, round(0.4 * (reach / budget.neighbors.sum_factor) ** (2 / 3)))))
-        geometry = Geometry(relative_clip=default_rules.TYPICAL_RMS * loss.typical_slope(domain.target_bound))
-        selection = "permute_and_flip" if budget.is_pure else "exponential"
-        return cls(n_steps=count, geometry=geometry, selection=selection, selection_share=0.65)
+        """Return what ``gcd`` stands for (``settings``)."""
+        return settings.gcd(settings.Facts(domain, loss, penalty, budget))
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clips, where they are left open, as ``defaults`` does."""
-        return replace(self, geometry=self.geometry.filled(type(self).unstaged(domain, loss, NoPenalty(), budget)))
+        plain = settings.plain_gcd(settings.Facts(domain, loss, NoPenalty(), budget))
+        return replace(self, geometry=self.geometry.filled(plain.geometry))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -22,19 +22,26 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_bound
+from discreet.losses.base import Loss, gradient_bound
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
+from discreet.solvers import settings
+from discreet.solvers.base import (
+    CANARY_CLIP,
+    SHORT_STEP,
+    UNWATCHED,
+    AuditCase,
+    Progress,
+    Solution,
+    Solver,
+    public_count,
+)
 from discreet.solvers.gradient_loop import Descent, project
-from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
-from discreet.solvers.risk_bound import RiskBound
+from discreet.solvers.risk_bounds import RiskBound
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 
-@register("gd")
 @dataclass(frozen=True)
 class GradientDescent(Descent):
     """Private projected (proximal) gradient descent.
@@ -45,9 +52,9 @@ class GradientDescent(Descent):
         Gradients to release.
     clip : float or None, default=None
         Bound on a record's gradient (L2; L1 for pure budgets). None: what the loss and the declared bounds imply, so
-        that nothing is clipped; in a stage, by ``relative_clip``.
+        that nothing is clipped; in estimated coordinates, by ``relative_clip``.
     step_size : float or None, default=None
-        Absolute step; None: ``relative_step`` / curvature, as the declared bounds imply it or a stage estimated it.
+        Absolute step; None: ``relative_step`` / curvature, as the declared bounds imply it or as it was estimated.
     momentum : float or "nesterov", default=0.0
         Constant weight of the last move, or Nesterov's; free.
     restart : bool, default=False
@@ -57,7 +64,7 @@ class GradientDescent(Descent):
     radius : float or None, default=None
         Project onto the ball of this radius after each step.
     relative_clip : float or None, default=None
-        The clip in units of a typical row's length, where a stage estimated it (of the declared row norm elsewhere).
+        The clip in units of a typical row's length, where it was estimated (of the declared row norm elsewhere).
     relative_step : float, default=1.0
         The step in units of 1 / curvature.
     step_schedule : {"constant", "sqrt", "inverse", "linear", "cosine"} or tuple of float, default="constant"
@@ -126,11 +133,8 @@ class GradientDescent(Descent):
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Run in estimated coordinates (``gradient_defaults``); in declared ones with Nesterov's momentum."""
-        from discreet.solvers.gradient_defaults import staged, unstaged
-
-        plain = unstaged(domain, loss, penalty, budget)
-        return staged(domain, loss, penalty, budget, lambda steps: steps) or plain
+        """Return what ``gd`` stands for (``settings``)."""
+        return settings.gd(settings.Facts(domain, loss, penalty, budget))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

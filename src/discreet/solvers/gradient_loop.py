@@ -1,51 +1,107 @@
-"""What gradient methods share: settings, momentum, averages, projection. All of it is free."""
+"""What gradient methods share: settings, step schedules, samples, momentum, averages, projection. All of it is free.
+
+Step sizes over time are eta_t = eta factor_t, by name or as given:
+
+``constant``  1
+``sqrt``      1 / sqrt(t + 1), for convex losses
+``inverse``   1 / (t + 1), for strongly convex ones
+``linear``    1 - t / T, which averages the last steps' noise out without an average
+``cosine``    (1 + cos(pi t / T)) / 2
+"""
 
 import math
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
+from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss, derivative
-from discreet.losses.constants import gradient_bound, gradient_smoothness
-from discreet.parameters import Count, OneOf, Positive, Weight, check_fields
+from discreet.losses.base import Loss, gradient_bound, gradient_smoothness, slope_at_zero
+from discreet.parameters import Count, OneOf, Positive, Weight, check_fields, conforms
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
 from discreet.solvers.base import count_release
-from discreet.solvers.gradient_bounds import CALIBRATIONS, NoisySteps, averaged_bound, last_bound, published_noise
-from discreet.solvers.risk_bound import RiskBound
-from discreet.solvers.step_schedules import Schedule, check_schedule, step_factors
-from discreet.solvers.uncertainty.traces import DescentTrace, Noise
+from discreet.solvers.risk_bounds import (
+    CALIBRATIONS,
+    NoisySteps,
+    RiskBound,
+    averaged_bound,
+    last_bound,
+    published_noise,
+)
+from discreet.solvers.settings import LIMIT_MARGIN, TYPICAL_SLOPE, typical_clip, typical_step
+from discreet.solvers.traces import DescentTrace, Noise
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
+
+SCHEDULES = ("constant", "sqrt", "inverse", "linear", "cosine")
+Schedule = str | tuple[float, ...]
+
+
+def step_factors(schedule: Schedule, n_steps: int) -> Floats:
+    """Return what the step size is multiplied by in each of the steps."""
+    if not isinstance(schedule, str):
+        return np.asarray(schedule, dtype=np.float64)
+    t = np.arange(n_steps)
+    made = {
+        "constant": np.ones(n_steps),
+        "sqrt": 1.0 / np.sqrt(t + 1.0),
+        "inverse": 1.0 / (t + 1.0),
+        "linear": 1.0 - t / n_steps,
+        "cosine": 0.5 * (1.0 + np.cos(np.pi * t / n_steps)),
+    }
+    return np.asarray(made[schedule])
+
+
+def check_schedule(schedule: object, n_steps: int) -> None:
+    """Refuse what is neither a name nor one positive factor per step."""
+    if isinstance(schedule, str) and schedule in SCHEDULES:
+        return
+    given = schedule if isinstance(schedule, tuple) else ()
+    if len(given) != n_steps or not all(conforms(factor, Positive) for factor in given):
+        raise Unsupported(
+            f"step_schedule must be one of {', '.join(SCHEDULES)}, or a tuple of n_steps = {n_steps} positive factors"
+        )
+
+
+def fraction_of(batch_size: float | None, sampling_probability: float | None, domain: Domain) -> float:
+    """Return the probability with which a record joins a sample, as given or from the expected batch size."""
+    if sampling_probability is not None:
+        return min(1.0, sampling_probability)
+    if batch_size is None:
+        raise Unsupported("say how to sample: give a batch_size or a sampling_probability")
+    if domain.n is None:
+        raise Unsupported("n is private here: give a sampling_probability, or declare Bounds(n=...)")
+    return min(1.0, batch_size / domain.n)
+
+
+def check_sampling(batch_size: float | None, sampling_probability: float | None) -> None:
+    """Refuse both at once."""
+    if batch_size is not None and sampling_probability is not None:
+        raise Unsupported("give batch_size or sampling_probability, not both")
+
+
+def drawn(probability: float) -> float:
+    """Return the probability as the curator draws and prices it: rounded up to a multiple of 2^-16."""
+    return math.ceil(Fraction(probability) * SAMPLING_DENOMINATOR) / SAMPLING_DENOMINATOR
+
+
 AVERAGES = ("last", "uniform", "suffix", "tail", "polynomial")
 Momentum = Weight | Literal["nesterov"]
-
-TYPICAL_SLOPE = 0.8
-"""Clip in units of |f'(0)| and a typical row's length, where a stage estimated that length."""
-LIMIT_MARGINS = 16.0
-"""Without noise: margins stay within this on the way to an optimum, so that unbounded slopes have a bound."""
 
 
 def project(w: Floats, radius: float | None) -> Floats:
     """Project onto the ball: a point outside is shrunk, a point inside stays."""
     norm = float(np.linalg.norm(w))
     return w if radius is None or norm <= radius else w * (radius / norm)
-
-
-def slope_at_zero(loss: Loss) -> float:
-    """Return |f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, 1 for numbers."""
-    if loss.n_outputs > 1:
-        return math.sqrt(1.0 - 1.0 / loss.n_outputs)
-    return abs(float(derivative(loss, 0.0, 1.0)))
 
 
 def clip_for(
@@ -58,14 +114,14 @@ def clip_for(
     if typical is not None and typical.norm is not None:
         return (relative if relative is not None else TYPICAL_SLOPE * slope_at_zero(loss)) * typical.norm
     if typical is not None and not math.isfinite(loss.lipschitz_for(domain.target_bound)):
-        return float(loss.lipschitz_for(domain.target_bound, LIMIT_MARGINS)) * domain.row_norm
+        return float(loss.lipschitz_for(domain.target_bound, LIMIT_MARGIN)) * domain.row_norm
     if typical is None and relative is not None:
         return relative * domain.row_norm
     return gradient_bound(loss, domain, radius)
 
 
 def step_for(domain: Domain, loss: Loss, step_size: float | None, relative_step: float) -> float:
-    """Return the step: as set, or relative to 1 / curvature, estimated by a stage or declared."""
+    """Return the step: as set, or relative to 1 / curvature, estimated or declared."""
     if step_size is not None:
         return step_size
     if domain.typical is not None:
@@ -185,7 +241,10 @@ class Descent:
     def _plan(self, domain: Domain, loss: Loss, sampling_probability: float) -> Plan:
         clip = self.clip_for(domain, loss)
         steps = Release("noisy_gradient", self.n_steps, sampling_probability=sampling_probability, clip=clip)
-        return Plan((steps, *count_release(domain)), published_noise(self.calibration, self.n_steps))
+        return Plan(
+            (steps, *count_release(domain)),
+            published_noise(self.calibration, self.n_steps, drawn(sampling_probability)),
+        )
 
     def steps_for(self, domain: Domain, loss: Loss) -> Floats:
         """Return eta_t for each step."""
@@ -246,6 +305,6 @@ class Descent:
         """Choose the clip and the step size, where they are left open, for rows of typical length."""
         return replace(
             self,
-            clip=default_rules.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
-            step_size=default_rules.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
+            clip=typical_clip(domain, loss, budget) if self.clip is None else self.clip,
+            step_size=typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
         )

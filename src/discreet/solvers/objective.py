@@ -26,15 +26,13 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import ONE_ROW, Problem
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_smoothness
+from discreet.losses.base import Loss, gradient_smoothness
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
-from discreet.solvers import one_shot_defaults as rules
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
-from discreet.solvers.perturbation_base import OneShot, noise_lengths
-from discreet.solvers.registry import AuditCase, register
-from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
+from discreet.solvers import settings
+from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, Solver, public_count, refuse_weights
+from discreet.solvers.perturbation import OneShot, noise_lengths
+from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
+from discreet.solvers.signal import Signal
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -45,7 +43,6 @@ OUTSIDE = 16.0
 """The second noise's multiplier over the first's: it adds (1/16)^2 to the squared price, 1/16 for pure budgets."""
 
 
-@register("objective")
 @dataclass(frozen=True)
 class ObjectivePerturbation(OneShot):
     """The exact minimizer of an objective with noise inside it.
@@ -78,10 +75,10 @@ class ObjectivePerturbation(OneShot):
     """
 
     name: ClassVar[str] = "objective"
-    clips: ClassVar[rules.ClipRule] = rules.OBJECTIVE
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the random linear term, priced with the curvature, and the noise that covers the solver's tolerance."""
+        refuse_weights(domain)
         if domain.n is None:
             raise Unsupported(
                 "objective perturbation fixes its regularization in proportion to n beforehand: declare Bounds(n=...)"
@@ -182,23 +179,20 @@ class ObjectivePerturbation(OneShot):
 
         Chosen on six public data sets, as that of output perturbation.
         """
-        n = default_rules.count_of(domain)
+        signal = Signal.of(domain, budget)
+        n = signal.n
         problem = self.problem(1.0 / n, n)  # lambda = 1, at which the curvature is beta
         slope = problem.bound_for(loss, domain)
-        noise = budget.neighbors.sum_factor * slope / default_rules.mu_for(domain, budget)
+        noise = slope * n / signal.single
         beta, rank = problem.perturbation_for(loss, domain).curvature, max(1, domain.n_outputs - 1)
-        least = 2 * beta / (rank + 1) / math.expm1(min(CURVATURE_SHARE * budget.epsilon / rank, 700.0))
-        rho = default_rules.typical_row_norm(domain)
+        least = settings.least_strength(beta, rank, CURVATURE_SHARE * budget.epsilon)
+        rho = settings.typical_row_norm(domain)
         return max(0.15 * (1 + 0.25 / budget.epsilon) * rho * noise, least) / n
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Return it on standardized features; by itself where these cannot be had (``one_shot_defaults``)."""
-        if not rules.can_standardize(domain, loss, budget) or not penalty.ridge:
-            return cls()
-        made, curvature, noise = cls.on_unit_rows(domain, loss, budget)
-        total = rules.objective_strength(domain, loss, budget, curvature=curvature, noise=noise)
-        return made.standardized(total, domain, budget)
+        """Return what ``objective`` stands for (``settings``)."""
+        return settings.one_shot(settings.Facts(domain, loss, penalty, budget), cls)
 
     @classmethod
     def audit_case(cls) -> AuditCase:

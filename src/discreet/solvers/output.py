@@ -26,29 +26,27 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_smoothness
+from discreet.losses.base import Loss, gradient_smoothness
 from discreet.parameters import Count, Positive
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
-from discreet.solvers import one_shot_defaults as rules
+from discreet.solvers import settings
 from discreet.solvers.base import (
     UNWATCHED,
+    AuditCase,
     Progress,
     Solution,
     Solver,
     count_release,
     public_count,
+    refuse_weights,
 )
-from discreet.solvers.perturbation_base import OneShot, noise_lengths
-from discreet.solvers.registry import AuditCase, register
-from discreet.solvers.risk_bound import RiskBound, excess_of_zeros
+from discreet.solvers.perturbation import OneShot, noise_lengths
+from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 
-@register("output")
 @dataclass(frozen=True)
 class OutputPerturbation(OneShot):
     """Exact minimizer plus noise; with ``n_steps`` gradient steps instead of the minimizer.
@@ -59,7 +57,7 @@ class OutputPerturbation(OneShot):
         What is minimized, how far, and within which bounds.
     calibration : {"tight", "paper"}, default="tight"
         ``"paper"``: at least the classical noise sqrt(2 ln(1.25/delta)) / epsilon, where that theorem holds (epsilon
-        below 1); the price is the exact one of that noise.
+        up to 1); the price is the exact one of that noise.
     n_steps : int or None, default=None
         Take this many projected gradient steps from zero, and add noise to where they end: needs no minimizer, and no
         strong convexity. None: the exact minimizer.
@@ -77,10 +75,10 @@ class OutputPerturbation(OneShot):
     n_steps: Count | None = None
     step_size: Positive | None = None
     name: ClassVar[str] = "output"
-    clips: ClassVar[rules.ClipRule] = rules.OUTPUT
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List one noisy point, and a noisy count where n is private."""
+        refuse_weights(domain)
         problem = self.problem(self.strength(penalty), domain.n or 1)
         problem.bound_for(loss, domain)  # refuses what has none
         problem.objective(loss, domain)  # refuses clips of several outputs
@@ -205,20 +203,17 @@ class OutputPerturbation(OneShot):
         Chosen on six public data sets (credit default, electricity, spambase, bank marketing, IPUMS-BR, Adult), among
         some 25 settings.
         """
-        known = replace(domain, n=default_rules.count_of(domain))
-        radius = self.radius or default_rules.TYPICAL_LENGTH / default_rules.typical_row_norm(domain)
+        known = replace(domain, n=settings.count_of(domain))
+        radius = self.radius or settings.TYPICAL_LENGTH / settings.typical_row_norm(domain)
         made = type(self).for_diameter(
             known, loss, radius=radius, budget=budget, clip=self.clip, row_norm=self.row_norm
         )
-        return made.regularization or default_rules.LIMIT_STRENGTH
+        return made.regularization or settings.LIMIT_STRENGTH
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Return it on standardized features; by itself where these cannot be had (``one_shot_defaults``)."""
-        if not rules.can_standardize(domain, loss, budget) or not penalty.ridge:
-            return cls()
-        made, _, noise = cls.on_unit_rows(domain, loss, budget)
-        return made.standardized(rules.output_strength(domain, loss, budget, noise=noise), domain, budget)
+        """Return what ``output`` stands for (``settings``)."""
+        return settings.one_shot(settings.Facts(domain, loss, penalty, budget), cls)
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -19,22 +19,27 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import Count, OneOf, Positive
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import UNWATCHED, Progress, Solution, Solver, public_count
-from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
-from discreet.solvers.gd import GradientDescent
-from discreet.solvers.gradient_loop import AVERAGES, Descent, project
-from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
-from discreet.solvers.risk_bound import RiskBound
+from discreet.solvers import settings
+from discreet.solvers.base import (
+    CANARY_CLIP,
+    SHORT_STEP,
+    UNWATCHED,
+    AuditCase,
+    Progress,
+    Solution,
+    Solver,
+    public_count,
+)
+from discreet.solvers.gradient_loop import AVERAGES, Descent, check_sampling, drawn, fraction_of, project
+from discreet.solvers.risk_bounds import RiskBound
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 
-@register("sgd")
 @dataclass(frozen=True)
 class StochasticGradientDescent(Descent):
     """DP-SGD with Poisson sampling.
@@ -109,22 +114,8 @@ class StochasticGradientDescent(Descent):
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Take the steps of ``gd`` on samples as large as the privacy noise makes worthwhile (``gradient_defaults``).
-
-        Without noise these are all records.
-        """
-        from discreet.solvers.gradient_defaults import sampling_for, staged, unstaged
-
-        if domain.n is None:
-            raise Unsupported(
-                "n is private here: configure StochasticGradientDescent(sampling_probability=...), or declare "
-                "Bounds(n=...)"
-            )
-
-        def sampled(steps: GradientDescent) -> Solver:
-            return cls(**vars(steps), sampling_probability=sampling_for(domain, budget, steps.n_steps))
-
-        return staged(domain, loss, penalty, budget, sampled) or sampled(unstaged(domain, loss, penalty, budget))
+        """Return what ``sgd`` stands for (``settings``)."""
+        return settings.sgd(settings.Facts(domain, loss, penalty, budget))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -34,6 +34,8 @@ class Signal:
         p, the intercept's among them.
     outputs : int, default=1
         K.
+    answers : float, default=1.0
+        How many times as large N is for a single answer: pure budgets are shared by several.
 
     Examples
     --------
@@ -46,22 +48,38 @@ class Signal:
     n: float
     columns: int
     outputs: int = 1
+    answers: float = 1.0
 
     @classmethod
     def of(cls, domain: Domain, budget: Budget) -> "Signal":
         """Return the signal that declared facts and the budget make."""
-        n, coefficients = domain.n if domain.n is not None else PRIVATE_N, domain.n_features * domain.n_outputs
-        total = math.inf
+        n, coefficients = float(domain.n if domain.n is not None else PRIVATE_N), domain.n_features * domain.n_outputs
+        total, answers = math.inf, LAPLACE_ANSWERS if budget.is_pure else 1.0
         if budget.is_private:
             pure = budget.epsilon / (LAPLACE_ANSWERS * math.sqrt(coefficients))
             mu = pure if budget.is_pure else mu_of(budget.epsilon, budget.delta)
             total = n * mu / budget.neighbors.sum_factor
-        return cls(total, n, domain.n_features, domain.n_outputs)
+        return cls(total, n, domain.n_features, domain.n_outputs, answers)
 
     @property
     def coefficients(self) -> int:
         """The number of coefficients, p K."""
         return self.columns * self.outputs
+
+    @property
+    def single(self) -> float:
+        """N of one answer that spends the whole budget, of a pure one too."""
+        return self.total * self.answers
+
+    @property
+    def single_per_row(self) -> float:
+        """The same of a row of length sqrt(p K)."""
+        return self.single / math.sqrt(self.coefficients)
+
+    @property
+    def per_output(self) -> float:
+        """N / sqrt(K): of a number for each output."""
+        return self.total / math.sqrt(self.outputs)
 
     @property
     def per_row(self) -> float:

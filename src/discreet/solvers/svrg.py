@@ -28,25 +28,33 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_smoothness
+from discreet.losses.base import Loss, gradient_smoothness
 from discreet.parameters import Count, OneOf, Positive, Share, check_fields
 from discreet.penalties.base import Penalty
-from discreet.solvers import default_rules
+from discreet.solvers import settings
 from discreet.solvers.base import (
+    CANARY_CLIP,
+    SHORT_STEP,
     UNWATCHED,
+    AuditCase,
     Progress,
     Solution,
     Solver,
     count_release,
     public_count,
 )
-from discreet.solvers.batch_sampling import check_sampling, drawn, fraction_of
-from discreet.solvers.gd import GradientDescent
-from discreet.solvers.gradient_loop import Momentum, Path, clip_for, project, step_for
-from discreet.solvers.registry import CANARY_CLIP, SHORT_STEP, AuditCase, register
-from discreet.solvers.risk_bound import RiskBound
-from discreet.solvers.uncertainty.traces import EpochsTrace, Noise
+from discreet.solvers.gradient_loop import (
+    Momentum,
+    Path,
+    check_sampling,
+    clip_for,
+    drawn,
+    fraction_of,
+    project,
+    step_for,
+)
+from discreet.solvers.risk_bounds import RiskBound
+from discreet.solvers.traces import EpochsTrace, Noise
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -57,10 +65,9 @@ LEAST_REACH = 1e-200
 """Below this the points are the same: there is no change to ask for."""
 
 CHANGE = 2.0
-"""In a stage, D in units of a typical change: that of a row of typical length whose margin moves as most do."""
+"""D in units of a typical change where rows' lengths are estimated: of a typical row whose margin moves as most do."""
 
 
-@register("svrg")
 @dataclass(frozen=True)
 class VarianceReducedDescent:
     """Private variance-reduced gradient descent, DP-SVRG.
@@ -85,7 +92,7 @@ class VarianceReducedDescent:
     radius : float or None, default=None
         Project onto the ball of this radius after each step.
     relative_clip : float or None, default=None
-        The clip in units of a typical row's length, where a stage estimated it.
+        The clip in units of a typical row's length, where it was estimated.
     relative_step : float, default=1.0
         The step in units of 1 / curvature.
     calibration : {"tight"}, default="tight"
@@ -196,50 +203,15 @@ class VarianceReducedDescent:
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Run a few epochs in estimated coordinates (``gradient_defaults``).
-
-        In declared ones: 3 to 20 anchors, six steps as long as those of ``gd`` from each, for numbers at most as long
-        as the longest rows bear, on a tenth of the records or the usual batch. A pure budget is worth few answers:
-        anchors alone, one step from each.
-        """
-        from discreet.solvers.gradient_defaults import epochs_for, staged, unstaged
-
-        if domain.n is None:
-            raise Unsupported(
-                "n is private here: configure VarianceReducedDescent(sampling_probability=...), or declare "
-                "Bounds(n=...)"
-            )
-        if not budget.is_private:
-            return cls(n_epochs=400, n_inner=20, batch_size=max(1.0, domain.n / 4))
-
-        def in_epochs(steps: GradientDescent) -> Solver:
-            return cls(
-                **epochs_for(domain, budget)._asdict(),
-                anchor_share=0.8,
-                relative_clip=steps.relative_clip,
-                relative_step=steps.relative_step,
-                radius=steps.radius,
-            )
-
-        stage = staged(domain, loss, penalty, budget, in_epochs)
-        if stage is not None:
-            return stage
-        steps = unstaged(domain, loss, penalty, budget)
-        if steps.clip is not None:  # a pure budget
-            return cls(n_epochs=steps.n_steps, n_inner=1, clip=steps.clip, step_size=steps.step_size)
-        batch = float(min(domain.n, max(default_rules.BATCH, domain.n / 10)))
-        epochs, step = max(3, min(20, round(steps.n_steps**2 / 2000))), steps.step_size
-        if loss.movable_target:  # changes of residuals are not cut off as gradients are: steps for the longest rows
-            typical = step or default_rules.typical_step(domain, loss, budget)
-            step = min(typical, 1.0 / gradient_smoothness(loss, domain))
-        return cls(n_epochs=epochs, n_inner=6, batch_size=batch, step_size=step, momentum="nesterov")
+        """Return what ``svrg`` stands for (``settings``)."""
+        return settings.svrg(settings.Facts(domain, loss, penalty, budget))
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip and the step size, where they are left open, for rows of typical length."""
         return replace(
             self,
-            clip=default_rules.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
-            step_size=default_rules.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
+            clip=settings.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
+            step_size=settings.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
         )
 
     @classmethod
@@ -256,7 +228,7 @@ def _reach(reach: float) -> float:
 
 
 def _smoothness(domain: Domain, loss: Loss) -> float:
-    """Return beta of D: what the declared bounds imply; in a stage, that of typical changes (longer ones are clipped).
+    """Return beta of D: what the declared bounds imply, or that of typical changes where rows' lengths are estimated.
 
     A move of length r changes a margin by about r sqrt(moment), and the gradient by f'' times that times the row.
     """

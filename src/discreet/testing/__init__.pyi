@@ -9,5 +9,5 @@ from discreet.audit.replay_pair import fresh_noise as fresh_noise
 from discreet.audit.replay_pair import replay as replay
 from discreet.testing.checks import Privacy as Privacy
 from discreet.testing.checks import Refuted as Refuted
-from discreet.testing.contexts import noiseless as noiseless
-from discreet.testing.contexts import seeded as seeded
+from discreet.testing.checks import noiseless as noiseless
+from discreet.testing.checks import seeded as seeded

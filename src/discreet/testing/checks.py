@@ -1,6 +1,7 @@
-"""Checks of privacy that raise: what the ``privacy`` fixture offers, and as good without pytest."""
+"""Checks of privacy that raise (the ``privacy`` fixture, as good without pytest), and contexts for repeatable fits."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,16 +10,16 @@ import numpy as np
 from discreet import audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import PerturbedMinimum, PoissonSampled
-from discreet.accounting.pricing import remembered_prices
 from discreet.audit import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
+from discreet.curator import Measurement, SeededEntropy, observe, use_entropy
 from discreet.losses import Logistic, Loss
-from discreet.losses.disagreements import wrong_constants
-from discreet.models.fitting import FitSettings, fit_model
+from discreet.losses.proofs import wrong_constants
+from discreet.models.fit import Beside, FitSettings, fit_model
 from discreet.penalties import NoPenalty
 from discreet.solvers.gd import GradientDescent
-from discreet.typing import Floats
+from discreet.typing import Floats, Integers
 
 RUNS = 100
 CONFIDENCE = 1 - 1e-6
@@ -109,20 +110,19 @@ class Privacy:
         named = getattr(solver, "name", solver) or type(loss).__name__
         _agree(f"{type(loss).__name__} is not what it declares", wrong_constants(loss))
         found: list[Audit] = []
-        with remembered_prices():
-            for relation in map(Neighbors, relations):
-                declared = _declared(loss, bounds, relation)
-                fit = _fit_of(solver, loss, penalty, declared, epsilon, delta, relation)
-                table = _table(declared)
-                claim: Certificate = fit(*table).certificate_
-                _agree(f"the certificate of {named} under {relation}", _overclaimed(claim, epsilon, delta))
-                sampled = any(isinstance(event, PoissonSampled) for event in claim.events)
-                settings: dict[str, Any] = {"neighbors": str(relation), "bounds": declared, "subject": str(named)}
-                found.append(self.replay(fit, *table, sampled=sampled, **settings))
-                if runs and not any(isinstance(event, _HIDDEN) for event in claim.events):
-                    sides = _sides(declared, relation)
-                    ran = audit.transcript(fit, *sides, runs=runs, confidence=confidence, subject=str(named))
-                    found.append(self.require(ran))
+        for relation in map(Neighbors, relations):
+            declared = _declared(loss, bounds, relation)
+            fit = _fit_of(solver, loss, penalty, declared, epsilon, delta, relation)
+            table = _table(declared)
+            claim: Certificate = fit(*table).certificate_
+            _agree(f"the certificate of {named} under {relation}", _overclaimed(claim, epsilon, delta))
+            sampled = any(isinstance(event, PoissonSampled) for event in claim.events)
+            settings: dict[str, Any] = {"neighbors": str(relation), "bounds": declared, "subject": str(named)}
+            found.append(self.replay(fit, *table, sampled=sampled, **settings))
+            if runs and not any(isinstance(event, _HIDDEN) for event in claim.events):
+                sides = _sides(declared, relation)
+                ran = audit.transcript(fit, *sides, runs=runs, confidence=confidence, subject=str(named))
+                found.append(self.require(ran))
         return found
 
     def replay(self, fit: Fit, X: Any, y: Any, groups: Any = None, *, bounds: Bounds, **settings: Any) -> Audit:
@@ -210,7 +210,7 @@ def _fit_of(
             fit_intercept=False,
             ledger=False,
         )
-        fitted = fit_model(settings, X, y, groups)
+        fitted = fit_model(settings, X, y, Beside(groups))
         return _Model(fitted.coef, fitted.intercept, fitted.certificate)
 
     return fit
@@ -227,3 +227,65 @@ def _agree(what: str, findings: list[str]) -> None:
     __tracebackhide__ = True
     if findings:
         raise Refuted("\n  ".join([f"REFUTED: {what}", *(f"found     {finding}" for finding in findings)]))
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw noise and samples from ``seed`` inside the block: the same fits give the same answers.
+
+    The stream runs on from fit to fit; enter the context again to start over. Certificates are stamped
+    NOT PRIVATE.
+
+    Parameters
+    ----------
+    seed : int
+        Public, and therefore no protection.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> from discreet.testing import seeded
+    >>> def fitted():
+    ...     with seeded(0):
+    ...         return DPRidge(delta=1e-6, bounds=1.0, target=(0, 1)).fit(np.eye(3), np.ones(3))
+    >>> fitted().coef_.tolist() == fitted().coef_.tolist(), fitted().certificate_.is_private
+    (True, False)
+    """
+    with use_entropy(SeededEntropy(seed)):
+        yield
+
+
+@contextmanager
+def noiseless() -> Iterator[None]:
+    """Release the exact clipped sums inside the block. Certificates are stamped NOT PRIVATE.
+
+    Plans, prices, clips and Poisson samples are as ever; only the noise is left out. Add ``seeded`` to
+    fix the samples too.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import DPRidge
+    >>> from discreet.testing import noiseless
+    >>> with noiseless():
+    ...     model = DPRidge(delta=1e-6, bounds=1.0, target=(0, 1)).fit(np.eye(3), np.ones(3))
+    >>> model.certificate_.is_private
+    False
+    """
+    with observe(_exact):
+        yield
+
+
+def _exact(measurement: Measurement) -> Integers:
+    return measurement.exact

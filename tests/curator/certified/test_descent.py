@@ -11,8 +11,7 @@ import pytest
 
 from discreet.bounds import Bounds
 from discreet.curator.certified import minimize as minimizer
-from discreet.curator.certified.descent import Descent, most_steps
-from discreet.curator.certified.exact_gradient import ExactGradient, doubles, whole
+from discreet.curator.certified.descent import Descent, ExactGradient, doubles, most_steps, whole
 from discreet.curator.certified.float_passes import by_outputs
 from discreet.curator.certified.minimize import Objective, minimize
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
@@ -27,7 +26,7 @@ from tests.curator.certified.test_minimize import (
     linear_for,
     targets_for,
 )
-from tests.equivalence.reference import LOSSES, engine_for, records_of
+from tests.promises.reference import LOSSES, engine_for, records_of
 
 
 def descent_for(engine, objective, tolerance):

@@ -9,17 +9,15 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from discreet.bounds import Bounds
-from discreet.curator import known_answers
 from discreet.curator.certified import float_passes as passes
 from discreet.curator.certified import minimize as minimize_module
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
 from discreet.curator.engines import threads
-from discreet.curator.known_answers import minimizer
 from discreet.curator.lattice.lattice import COARSE, FINE
-from discreet.errors import StaleKernels, Unsupported
+from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.losses.base import derivative, derivatives, value
-from tests.equivalence.reference import LOSSES, engine_for, records_of
+from discreet.losses.base import derivatives, value
+from tests.promises.reference import LOSSES, engine_for, records_of
 
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 each_scalar_loss = pytest.mark.parametrize("loss", LOSSES[:-1], ids=lambda loss: type(loss).__name__)
@@ -415,12 +413,3 @@ def test_many_columns_take_conjugate_gradients(monkeypatch):
             objective = Objective(loss, 0.1, linear_for(loss, 5))
             found = minimize(engine, objective, 1e-9)
             assert np.linalg.norm(gradient_by_hand(objective, *table, found.point)) <= 1.1e-9
-
-
-@each_storage
-def test_a_stale_kernel_is_found(storage, monkeypatch):
-    engine, *_ = draw(Logistic(), storage=storage)
-    monkeypatch.setattr(known_answers, "_passed", set())
-    monkeypatch.setattr(minimizer, "derivatives", lambda loss, m, t, out: out.fill(derivative(loss, m[0], t) + 1e-9))
-    with pytest.raises(StaleKernels):
-        minimize(engine, Objective(Logistic(), 1.0, np.zeros(5)), 1e-9)

@@ -21,6 +21,7 @@ from discreet.curator.certified.posterior import (
 )
 from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.entropy import SeededEntropy
+from tests.covering import covering
 
 SIGNIFICANCE = 1e-6
 LARGE = (8000, 1.05)  # draws, and the stretch that they must tell (in the plane each draw tells twice)
@@ -357,8 +358,7 @@ def test_a_precision_that_rounding_makes_singular_has_a_factor(condition):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("p", "radius"), [(1, math.inf), (4, math.inf), (4, 1.2), (8, 2.0)])
-@pytest.mark.parametrize("away", [0.0, 3.0])
+@covering(("away", [0.0, 3.0]), (("p", "radius"), [(1, math.inf), (4, math.inf), (4, 1.2), (8, 2.0)]))
 def test_acceptance_bound(p, radius, away):
     """Attained by a quadratic of the greatest smoothness around the minimizer, on a ball around the nearest point."""
     modulus, rounds, minimizer = 2.0, 1000, np.full(p, away / math.sqrt(p))

@@ -10,19 +10,20 @@ from scipy import sparse
 
 from discreet import Bounds, DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from discreet.curator import private_data
-from discreet.curator.engines import engine_for
 from discreet.curator.engines.base import ExactSum
+from discreet.curator.engines.local import engine_for
 from discreet.curator.engines.parts import PartedEngine
 from discreet.curator.lattice.lattice import place_weights
+from discreet.curator.queries.choices import ValueQuery
 from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.queries.moments import MomentQuery, SquareQuery, TargetQuery
-from discreet.curator.queries.values import ValueQuery
 from discreet.curator.records import admission, storage
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Softmax
 from discreet.scale import limited
 from discreet.testing import seeded
+from tests.covering import covering
 
 N, P = 2500, 5
 
@@ -165,9 +166,11 @@ def fitted(name, solver, groups):
     return model
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("solver", ["auto", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective"])
-@pytest.mark.parametrize("groups", [False, True])
+@covering(
+    ("groups", [False, True]),
+    ("solver", ["auto", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective"]),
+    ("name", MODELS),
+)
 @pytest.mark.few(12)
 def test_fits_in_parts_have_the_bits_of_fits_in_memory(small_parts, tmp_path, monkeypatch, name, solver, groups):
     try:

@@ -5,6 +5,7 @@ import pytest
 
 from discreet.curator.kernels import chacha20
 from discreet.curator.lattice.entropy import chacha20_words
+from tests.covering import covering
 
 # RFC 8439, section 2.3.2 and appendix A.1: key, counter, nonce, key stream
 VECTORS = [
@@ -45,8 +46,7 @@ def plain_stream(parts, groups):
     return out.ravel()
 
 
-@pytest.mark.parametrize("first", [0, 1, 2**31 - 5, 2**32 - 20, 2**32 - 1])
-@pytest.mark.parametrize("groups", [0, 1, 3])
+@covering(("groups", [0, 1, 3]), ("first", [0, 1, 2**31 - 5, 2**32 - 20, 2**32 - 1]))
 def test_compiled_is_plain(first, groups):
     parts = np.random.default_rng(first).integers(0, 2**32, chacha20.PARTS, dtype=np.uint32)
     parts[8] = first  # the counter wraps as 32 bits do

@@ -1,11 +1,11 @@
 """One loop or two: the move of the margins and the sum of the next column give the same bits."""
 
 import numpy as np
-import pytest
 from numba import njit
 
 from discreet.curator.kernels import coordinates
 from discreet.losses import Huber, Logistic, Squared
+from tests.covering import covering
 
 one_loop = njit(coordinates._in_one_loop)
 
@@ -15,9 +15,7 @@ def chosen_loop(loss, x, moved, move, margin, target, slopes, margin_scale, scal
     return coordinates._moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound)
 
 
-@pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.5)])
-@pytest.mark.parametrize("rows", [64, 100, 1024])
-@pytest.mark.parametrize("bound", [2.0**20, 2.0**45])
+@covering(("bound", [2.0**20, 2.0**45]), ("rows", [64, 100, 1024]), ("loss", [Squared(), Logistic(), Huber(0.5)]))
 def test_same_bits(loss, rows, bound):
     rng = np.random.default_rng(rows)
     x, moved = rng.integers(-(2**14), 2**14, (2, rows), dtype=np.int16)

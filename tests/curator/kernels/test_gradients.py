@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 from discreet.curator.kernels import gradients
 from discreet.losses import Huber, Logistic
+from tests.covering import covering
 
 SIZES = (0, 1, 2, 3, 4, 5, 8, 9, gradients.BLOCK - 1, gradients.BLOCK, gradients.BLOCK + 1, 3 * gradients.BLOCK + 2)
 N = 200
@@ -21,9 +22,7 @@ def problem(columns, dtype):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
-@pytest.mark.parametrize("dtype", [np.int16, np.int32])
-@pytest.mark.parametrize("columns", [1, 5, 33, 100])
+@covering(("columns", [1, 5, 33, 100]), ("dtype", [np.int16, np.int32]), ("loss", [Logistic(), Huber(0.5)]))
 def test_batches_are_sums_of_rows(columns, dtype, loss):
     rows, facts, w, scales, rng = problem(columns, dtype)
     compressed = csr_array(rows)

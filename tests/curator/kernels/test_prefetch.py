@@ -1,10 +1,10 @@
 """Fetching ahead reads and writes nothing: not at the ends of an array, nor beyond."""
 
 import numpy as np
-import pytest
 from numba import njit
 
-from discreet.curator.kernels.prefetch import prefetch_entries, prefetch_row
+from discreet.curator.kernels.hints import prefetch_entries, prefetch_row
+from tests.covering import covering
 
 
 @njit
@@ -20,8 +20,7 @@ def fetch_entries(array):
             prefetch_entries(array, first, last)
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.float64])
-@pytest.mark.parametrize("columns", [0, 1, 3, 100])
+@covering(("columns", [0, 1, 3, 100]), ("dtype", [np.int16, np.int32, np.float64]))
 def test_nothing_changes(dtype, columns):
     table = np.arange(7 * columns).reshape(7, columns).astype(dtype)
     before = table.copy()

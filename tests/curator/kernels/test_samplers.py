@@ -7,6 +7,7 @@ import pytest
 
 from discreet.curator.kernels import samplers
 from discreet.curator.lattice.noise import _gap_search, _gap_table
+from tests.covering import covering
 
 ONES = 2**64 - 1
 
@@ -50,10 +51,12 @@ def test_random_words(numerator):
     assert compiled(n, numerator, words) == by_hand(n, numerator, words)
 
 
-@pytest.mark.parametrize("numerator", [655, 1 << 15])
-@pytest.mark.parametrize("place", [0, 1, 7, -1])
-@pytest.mark.parametrize("beside", [-1, 0, 1])
-@pytest.mark.parametrize("second", ["below", "equal", "above"])
+@covering(
+    ("second", ["below", "equal", "above"]),
+    ("beside", [-1, 0, 1]),
+    ("place", [0, 1, 7, -1]),
+    ("numerator", [655, 1 << 15]),
+)
 def test_words_at_a_threshold(numerator, place, beside, second):
     """Only the second word decides a tie; an equal one decides nothing, and says so."""
     threshold = thresholds_of(numerator)[place]

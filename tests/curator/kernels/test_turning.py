@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.curator.kernels.turning import turn_to_rows
+from discreet.curator.kernels.hints import turn_to_rows
 from discreet.curator.records import stream
 from discreet.curator.records.stream import by_rows
+from tests.covering import covering
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (127, 9), (128, 8), (300, 50), (5, 200), (0, 3)])
@@ -16,8 +17,7 @@ def test_the_same_values(shape):
     np.testing.assert_array_equal(out, columns)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("values", [1, 7, 64, 10**6])
+@covering(("values", [1, 7, 64, 10**6]), ("order", ["C", "F"]))
 def test_pieces_are_all_rows_in_their_order(order, values, monkeypatch):
     monkeypatch.setattr(stream, "TURNED_VALUES", values)
     features = np.array(np.random.default_rng(0).normal(size=(23, 4)), order=order)

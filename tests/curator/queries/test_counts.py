@@ -14,14 +14,16 @@ from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator import PrivateData, known_answers
-from discreet.curator.known_answers import moments as known_moments
+from discreet.curator import PrivateData
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.queries import counts
-from discreet.curator.queries.counts import count_once
-from discreet.errors import PlanViolation, StaleKernels, Unsupported
+from discreet.curator.queries.counts import planned_counts
+from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic
+from tests.covering import covering
+from tests.curator.queries.counting import count_once
+from tests.priced import at_noise
 from tests.replaying import window
 
 PLAN = Plan([Release(QUERY, 1), Release("noisy_gradient", 3)])
@@ -89,8 +91,7 @@ def test_nobody_contributes_more_than_the_bound(row, k, pure):
     assert size <= seen.unit.bound**2
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("pure", [False, True])
+@covering(("pure", [False, True]), ("relation", RELATIONS))
 def test_the_bound_is_used_up(relation, pure):
     """A row that is in as many cells as it may be: within a millionth of the bound, at the factor of the proof."""
     seen, _ = measured([np.arange(36)[None, :]], 40, 36, budget=budget_of(relation, pure=pure))
@@ -225,17 +226,6 @@ def test_memory_is_that_of_the_cells_and_one_block():
         tracemalloc.stop()
 
 
-def test_a_compiled_loop_that_counts_otherwise_is_not_used(monkeypatch):
-    def twice(cells, weights, first, seen, out):
-        out += 1
-
-    for place in (counts, known_moments):
-        monkeypatch.setattr(place, "add_counts", twice)
-    monkeypatch.setattr(known_answers, "_passed", set())
-    with pytest.raises(StaleKernels, match="delete"):
-        measured(unread(), 4, 1)
-
-
 @pytest.mark.parametrize("pure", [False, True], ids=["gaussian", "laplace"])
 @pytest.mark.parametrize("n", [10**9, 1 << 40, 1 << 62, 1 << 70])
 def test_a_private_n_is_counted_however_large_it_is(n, pure):
@@ -257,8 +247,22 @@ def test_a_private_n_is_counted_however_large_it_is(n, pure):
 @pytest.mark.parametrize("rows", [1 << 30, 1 << 62, -(1 << 63)])
 def test_counts_of_cells_wrap_around_and_never_raise(rows):
     """Of tables whose rows are counted elsewhere: modulo 2^64, for both neighbors alike."""
-    counted = np.full(3, rows, dtype=np.int64)
+    counted = {1: np.full(3, rows, dtype=np.int64)}
     with window() as seen:
         count_once(PLAN, budget_of("add_remove"), 2.0, lambda: counted, 3, 1, n=None)
     one = one_of(seen[0], 1)
     assert [int(cell) % (1 << 64) for cell in seen[0].exact] == [one * rows % (1 << 64)] * 3
+
+
+def test_counts_are_released_once_and_take_no_more_rows():
+    """The difference of two answers with one noise would be exact."""
+    counts = planned_counts(at_noise(PLAN, budget_of(), 2.0), 4, 3, 1)
+    counts.add(np.zeros((4, 1), dtype=np.int64))
+    counts.released()
+    for again in (
+        counts.released,
+        lambda: counts.add(np.zeros((1, 1), dtype=np.int64)),
+        lambda: counts.add_counts({1: 1}),
+    ):
+        with pytest.raises(PlanViolation, match="have been released"):
+            again()

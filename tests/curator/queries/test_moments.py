@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet.curator.engines import engine_for
+from discreet.curator.engines.local import engine_for
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.queries.moments import MomentQuery, outer_coefficients, square_shift
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
+from tests.covering import covering
 from tests.solvers.whitened.cases import asked, budget_of, ceil_norm, dense_of, records_of
 
 STRIP, BLOCK = 256, 4096
@@ -66,8 +67,9 @@ def exactly(rows, coefficients):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("n", [0, 1, 7, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP, BLOCK - 1, BLOCK, BLOCK + 1])
-@pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7, 9])
+@covering(
+    ("p", [1, 2, 3, 4, 5, 7, 9]), ("n", [0, 1, 7, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP, BLOCK - 1, BLOCK, BLOCK + 1])
+)
 def test_strips_of_any_number_of_rows_and_columns(n, p):
     """Around every length at which the kernel turns, adds up or flushes, for columns that do not fill a block."""
     rng = np.random.default_rng(n + p)
@@ -101,9 +103,11 @@ def test_tables_of_any_number_of_rows(n):
         same(records, MomentQuery(bound, max(1.0, bound / 2**29)), "outer")
 
 
-@pytest.mark.parametrize("p", [1, 2, 3, 4, 6, 16, 33])
-@pytest.mark.parametrize("bound", [1 << 16, (1 << 25) - 1, (1 << 40) - 7, 1 << 40])
-@pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
+@covering(
+    ("kind", ["mean", "squares", "outer"]),
+    ("bound", [1 << 16, (1 << 25) - 1, (1 << 40) - 7, 1 << 40]),
+    ("p", [1, 2, 3, 4, 6, 16, 33]),
+)
 def test_any_number_of_columns(p, bound, kind):
     for extreme in (False, True):
         records, _ = made(60, p, seed=p, extreme=extreme)
@@ -112,8 +116,7 @@ def test_any_number_of_columns(p, bound, kind):
             same(records, MomentQuery(bound, 1.7, use_l1), kind)
 
 
-@pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
-@pytest.mark.parametrize("seed", range(3))
+@covering(("seed", range(3)), ("kind", ["mean", "squares", "outer"]))
 def test_persons_of_any_number_of_rows(kind, seed):
     rng = np.random.default_rng(seed)
     groups = np.concatenate([np.repeat(np.arange(12), rng.integers(1, 40, 12)), [99] * 300])
@@ -123,8 +126,7 @@ def test_persons_of_any_number_of_rows(kind, seed):
             same(records, MomentQuery(bound, max(2.0, bound / 2**29), use_l1), kind)
 
 
-@pytest.mark.parametrize("kind", ["mean", "squares"])
-@pytest.mark.parametrize("grouped", [False, True])
+@covering(("grouped", [False, True]), ("kind", ["mean", "squares"]))
 def test_compressed_rows(kind, grouped):
     records, _ = made(200, 6, stored="sparse", groups=np.arange(200) // 7 if grouped else None)
     for use_l1 in (False, True):
@@ -226,8 +228,7 @@ def test_threads_give_the_same_sums(threads):
     np.testing.assert_array_equal(query.outer_over(one), query.outer_over(many))
 
 
-@pytest.mark.parametrize("query", ["noisy_mean", "noisy_mean_squares", "noisy_second_moment"])
-@pytest.mark.parametrize("rows", [0, 1])
+@covering(("rows", [0, 1]), ("query", ["noisy_mean", "noisy_mean_squares", "noisy_second_moment"]))
 def test_empty_tables(query, rows):
     """Under add_remove a table may hold nobody."""
     measurement = asked(query, np.zeros((rows, 2)), np.zeros(rows), budget=budget_of("add_remove"))

@@ -10,10 +10,11 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.queries import scores
+from discreet.curator.queries import choices
 from discreet.errors import PlanViolation
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import assert_fresh_noise, neighbor_pairs
+from tests.covering import covering
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, table
 
@@ -71,9 +72,7 @@ def by_hand(name, data, error):
     return sum(share[data.groups == person].mean() for person in np.unique(data.groups))
 
 
-@pytest.mark.parametrize("groups", [False, True])
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("name", LOSSES)
+@covering(("name", LOSSES), ("engine", ["dense", "sparse"]), ("groups", [False, True]))
 def test_it_counts_what_it_says(name, engine, groups):
     data = table(name, engine, groups, n=30)
     found = opened(name, data, Budget(math.inf, 1e-5, "zero_out")).noisy_score(weights(name), error=0.8)
@@ -91,17 +90,14 @@ def test_a_null_record_counts_nothing():
     assert abs(scored[0] - scored[1]) == pytest.approx(0.5, abs=1e-9)
 
 
-@pytest.mark.parametrize("delta", [1e-5, 0.0])
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", LOSSES)
+@covering(("name", LOSSES), ("relation", RELATIONS), ("delta", [1e-5, 0.0]))
 def test_it_replays(name, relation, delta):
     pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
     ratio = worst_ratio(asked(name, relation, delta=delta), pairs[:: 2 if delta else 5], relation)
     assert (0.45 if delta else 0.1) < ratio <= 1.0
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@covering(("engine", ["dense", "sparse"]), ("relation", RELATIONS))
 def test_persons_replay(engine, relation):
     pairs = list(neighbor_pairs(*table("logistic", engine, True), relation=relation, bounds=bounds_of("logistic")))
     assert 0.3 < worst_ratio(asked("logistic", relation), pairs[::3], relation) <= 1.0
@@ -136,10 +132,10 @@ def test_the_noise_is_fresh_and_as_planned():
 def test_planted_bugs_are_found(bug, monkeypatch):
     """Scores of 0 and -1 instead of +-1/2, or with three times the bound: one record can do too much."""
     if bug == "not centered":
-        monkeypatch.setattr(scores.WrongSign, "_replace", lambda self, **given: self, raising=True)
-        monkeypatch.setattr(scores, "ValueQuery", _times(scores.ValueQuery, 2))
+        monkeypatch.setattr(choices.WrongSign, "_replace", lambda self, **given: self, raising=True)
+        monkeypatch.setattr(choices, "ValueQuery", _times(choices.ValueQuery, 2))
     else:
-        monkeypatch.setattr(scores, "ValueQuery", _times(scores.ValueQuery, 3))
+        monkeypatch.setattr(choices, "ValueQuery", _times(choices.ValueQuery, 3))
     pairs = list(neighbor_pairs(*table("logistic"), relation="zero_out", bounds=bounds_of("logistic")))
     with pytest.raises(AssertionError, match="sensitivity"):
         worst_ratio(asked("logistic", "zero_out"), pairs, "zero_out")
@@ -147,18 +143,6 @@ def test_planted_bugs_are_found(bug, monkeypatch):
 
 def _times(query, times):
     return lambda points, score, bound, scale: query(points, score, times * bound, times * scale)
-
-
-@pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
-def test_a_stale_kernel_would_be_found(name, monkeypatch):
-    from discreet.curator import known_answers
-    from discreet.curator.known_answers import gradients
-    from discreet.errors import StaleKernels
-
-    monkeypatch.setattr(known_answers, "_passed", set())
-    monkeypatch.setattr(gradients, "_values_by_hand", lambda *args: -1)
-    with pytest.raises(StaleKernels):
-        opened(name, table(name), Budget(1.0, 1e-5)).noisy_score(weights(name))
 
 
 def test_refusals():

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from discreet.accounting.plan import Plan, Release
-from discreet.bounds import Bounds
 from discreet.curator import Edges, PrivateData
-from discreet.curator.queries import effects, shells
-from discreet.errors import PlanViolation, StaleKernels
-from discreet.losses import Logistic, Softmax, Squared
+from discreet.curator.queries import effects
+from discreet.errors import PlanViolation
+from discreet.losses import Logistic
+from tests.covering import covering
 from tests.curator.queries.effect_cases import SHEAR, STRETCH, P, rows_for
 from tests.priced import at_noise
 from tests.replaying import window
@@ -55,8 +55,7 @@ def assert_neighbors_stay_within_the_bound(relation, persons=False, recoding=Non
 
 
 @pytest.mark.parametrize("edges", [EDGES, FEW], ids=["four kinds", "one kind"])
-@pytest.mark.parametrize("layout", ["dense", "recoded", "persons", "stretched"])
-@pytest.mark.parametrize("relation", RELATIONS)
+@covering(("relation", RELATIONS), ("layout", ["dense", "recoded", "persons", "stretched"]))
 def test_neighbors_move_counts_up_to_the_bound_and_not_beyond(relation, layout, edges):
     recoding = {"recoded": SHEAR, "stretched": STRETCH}.get(layout)
     assert_neighbors_stay_within_the_bound(relation, layout == "persons", recoding, edges)
@@ -64,11 +63,11 @@ def test_neighbors_move_counts_up_to_the_bound_and_not_beyond(relation, layout, 
 
 def test_a_record_that_is_counted_once_too_often_is_caught(monkeypatch):
     """A planted bug: shares of persons, or the number of kinds, are left out."""
-    monkeypatch.setattr(shells, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
+    monkeypatch.setattr(effects, "unit_bounds", lambda bound, records: np.full(records.n_rows, bound))
     with pytest.raises(AssertionError):
         assert_neighbors_stay_within_the_bound("zero_out", persons=True)
     monkeypatch.undo()
-    monkeypatch.setattr(shells.math, "isqrt", lambda square: 2 * int(square**0.5))
+    monkeypatch.setattr(effects.math, "isqrt", lambda square: 2 * int(square**0.5))
     with pytest.raises(AssertionError):
         assert_neighbors_stay_within_the_bound("zero_out")
 
@@ -92,36 +91,6 @@ def test_no_point_breaks_the_bound(w):
         vector, found = contribution(row, w=w)
         assert sum(value > 0 for value in vector) == 4
         assert ratio_squared(vector, [0] * len(vector), found) * found.factor**2 <= 1
-
-
-@pytest.mark.parametrize("loss", [Logistic(), Squared(), Softmax(3)], ids=["logistic", "squared", "softmax"])
-def test_counts_are_what_they_say(loss):
-    """Against plain arithmetic: lengths, slopes, weighted Hessians and scores of each row."""
-    rng, reach = np.random.default_rng(0), 0.9
-    X = rng.uniform(-1, 1, (400, P))
-    y = rng.choice([0, 1, 2] if loss.softmax_link else [-1.0, 1.0], 400)
-    w = rng.normal(size=(P, 3)) if loss.softmax_link else POINT
-    bounds = Bounds(1.0, classes=(0, 1, 2)) if loss.softmax_link else bounds_of(loss)
-    bounds = bounds.with_facts(target=(-1.0, 1.0)) if loss.task == "regression" else bounds
-    exact = counted(X, y, loss=loss, w=w, bounds=bounds, reach=reach)
-    lengths, margins = np.linalg.norm(X, axis=1), X @ w
-    if loss.softmax_link:
-        chances = np.exp(margins) / np.exp(margins).sum(axis=1, keepdims=True)
-        slopes = np.linalg.norm(chances - np.eye(3)[y], axis=1)
-        bends = np.sqrt(sum((chances[:, k] * chances[:, o]) ** 2 for k in range(3) for o in range(k + 1, 3)))
-    elif loss.task == "classification":
-        chances = 1 / (1 + np.exp(y * margins))
-        slopes, bends = chances, chances * (1 - chances)
-    else:
-        slopes, bends = np.abs(margins - y), np.ones(400)
-    part = np.minimum(1.0, reach / lengths)
-    weights = part * np.minimum(1.0, 1.5 * part)
-    values = (lengths, slopes, weights * bends * lengths**2, weights * slopes * lengths)
-    parts = np.split(exact.exact, np.cumsum([len(some) + 1 for some in EDGES])[:-1])
-    for edges, value, found in zip(EDGES, values, parts, strict=True):
-        by_hand = np.bincount(np.searchsorted(edges, value), minlength=len(edges) + 1)
-        unit = found.sum() // 400
-        assert np.abs(found // unit - by_hand).max() <= 3  # rows at an edge, which the lattice rounds
 
 
 def test_noise_is_gaussian_of_the_planned_size():
@@ -164,15 +133,3 @@ def test_edges_that_make_no_sense_are_refused():
     for edges in (FEW._replace(lengths=np.array([1.0, 0.5])), FEW._replace(lengths=np.empty(0))):
         with pytest.raises(PlanViolation):
             opened(X, y, ["noisy_shells"]).noisy_shells(POINT, edges=edges, reach=1.0)
-
-
-def test_a_kernel_that_disagrees_with_its_source_is_noticed(monkeypatch):
-    """Sizes of slopes and curvatures are checked against plain Python before they are used."""
-    from discreet.curator.known_answers import effects as answers
-
-    def wrong(rows, facts, w, margin_scale, loss, out):
-        out[:] = 0.25
-
-    monkeypatch.setattr("discreet.curator.kernels.effects.slopes_and_curvatures", wrong)
-    with pytest.raises(StaleKernels):
-        answers.check_effect_kernels.__wrapped__(Logistic())

@@ -11,6 +11,7 @@ from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, DPRidge, 
 from discreet.curator.records.admission import class_indices, grouping
 from discreet.curator.records.containers import as_array, column_names, container_of, kind_of
 from discreet.errors import DiscreetError, MissingBounds, Unsupported
+from tests.covering import covering
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -97,8 +98,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("name", [*TABLES, "array", "list", "sparse"])
+@covering(("name", [*TABLES, "array", "list", "sparse"]), ("wrong", WRONG))
 def test_no_refusal_shows_a_value(name, wrong, capfd, caplog):
     """With columns by name, the text of one refusal once had the columns' values in it."""
     change, bounds, message = WRONG[wrong]

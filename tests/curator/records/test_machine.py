@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.curator.records.machine import within_memory
+from discreet.curator.records.storage import within_memory
 
 
 def test_memory_that_runs_out_names_no_number_of_rows():

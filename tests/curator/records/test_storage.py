@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.curator.lattice.lattice import COARSE
-from discreet.curator.records import machine
+from discreet.curator.records import storage
 from discreet.curator.records.storage import (
     MEMORY,
     TIGHT_MEMORY,
@@ -70,18 +70,18 @@ def test_a_folder_without_room_is_refused_in_words(tmp_path):
 
 def test_memory_decides_unless_it_is_said(monkeypatch, tmp_path):
     room = bytes_in_memory(1000, 8, COARSE)
-    monkeypatch.setattr(machine, "available_memory", lambda: room)
+    monkeypatch.setattr(storage, "available_memory", lambda: room)
     assert storage_for(1000, 8, COARSE) is MEMORY
     assert storage_for(1001, 8, COARSE).on_disk
     many = 10**7
-    monkeypatch.setattr(machine, "available_memory", lambda: bytes_in_memory(many, 8, COARSE) - 1)
+    monkeypatch.setattr(storage, "available_memory", lambda: bytes_in_memory(many, 8, COARSE) - 1)
     assert storage_for(many, 8, COARSE) is TIGHT_MEMORY
-    monkeypatch.setattr(machine, "available_memory", lambda: bytes_of_rows(many, 8, COARSE) - 1)
+    monkeypatch.setattr(storage, "available_memory", lambda: bytes_of_rows(many, 8, COARSE) - 1)
     assert storage_for(many, 8, COARSE).on_disk
-    monkeypatch.setattr(machine, "available_memory", lambda: room)
+    monkeypatch.setattr(storage, "available_memory", lambda: room)
     with limited(memory=room + 1000):
         assert storage_for(1001, 8, COARSE) is MEMORY
-    monkeypatch.setattr(machine, "available_memory", lambda: None)
+    monkeypatch.setattr(storage, "available_memory", lambda: None)
     assert storage_for(10**12, 8, COARSE) is MEMORY
     monkeypatch.setenv("DISCREET_MEMORY", "1KB")
     monkeypatch.setenv("DISCREET_SCRATCH", str(tmp_path))

@@ -10,6 +10,7 @@ from discreet.curator import PrivateData, Problem
 from discreet.curator.records import admission, stream
 from discreet.curator.records.stream import Block, RecordStream, admit_stream
 from discreet.losses import Logistic
+from tests.covering import covering
 from tests.replaying import window
 
 N, P = 61, 5
@@ -31,9 +32,7 @@ class Blocks(RecordStream):
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("values", [1, 37, 10**6])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("size", [1, 20, N])
+@covering(("size", [1, 20, N]), ("order", ["C", "F"]), ("values", [1, 37, 10**6]))
 def test_pieces_and_orders_give_the_integers_of_arrays(values, order, size, monkeypatch):
     monkeypatch.setattr(stream, "TURNED_VALUES", values)
     rng = np.random.default_rng(0)
@@ -41,7 +40,7 @@ def test_pieces_and_orders_give_the_integers_of_arrays(values, order, size, monk
     X[3, 1], X[40, 4], y[7] = np.nan, np.inf, np.nan
     bounds = Bounds(features=[(-1.0, 1.0)] * P, row_norm=1.5, classes=(0, 1))
     scaling, targets = admission.scaling_for(bounds, P, None, True), admission.TargetScaling(signed=True)
-    expected = admission.admit(X, targets.placed(y), scaling, None)
+    expected = admission.admit(X, targets.placed(y)[0], scaling, None)
     seen = np.full((N, P), -7.0)
 
     def watch(first, last, features):
@@ -67,5 +66,5 @@ def test_a_position_of_no_class_makes_its_record_null(position):
 
 
 def test_positions_of_several_classes():
-    placed = admission.TargetScaling(n_classes=3).placed(np.array([0.0, 2.0, 3.0, -1.0, 1.5, np.nan]))
+    placed, _ = admission.TargetScaling(n_classes=3).placed(np.array([0.0, 2.0, 3.0, -1.0, 1.5, np.nan]))
     np.testing.assert_array_equal(placed, [0.0, 2.0, np.nan, np.nan, np.nan, np.nan])

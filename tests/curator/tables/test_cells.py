@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.curator.tables import cells
 from discreet.curator.tables.cells import numbers, positions
-from discreet.curator.tables.sources import FrameSource, whole
+from discreet.curator.tables.frames import FrameSource, whole
 from discreet.errors import Unsupported
 from discreet.schema.cell_meaning import MISSING, MISSING_TEXTS, number_of, position_of
 
@@ -434,7 +434,7 @@ def test_a_category_of_mixed_cells_is_read_as_cells():
 @given(st.lists(valid_text | st.none(), max_size=12), st.integers(1, 5))
 def test_persons_are_numbered_in_the_order_of_rows(listed, rows):
     """However names are stored, and whatever else a dictionary holds: samples are drawn by these numbers."""
-    from discreet.curator.tables.table_stream import TableStream
+    from discreet.curator.tables.stream import TableStream
     from discreet.schema.columns import Number, Target
     from discreet.schema.schema import Schema
 

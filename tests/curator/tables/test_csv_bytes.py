@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.tables.csv_bytes import narrowed, widened
+from discreet.curator.tables.files import narrowed, widened
 
 
 @given(st.lists(st.binary(max_size=9), max_size=9), st.integers(0, 4))

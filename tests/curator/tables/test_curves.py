@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
-from discreet.curator.tables import curves
-from discreet.curator.tables.curves import Curve, curve_on
-from discreet.curator.tables.layout import Layout
+from discreet.curator.tables import encode
+from discreet.curator.tables.encode import Curve, Layout, curve_on
 from discreet.schema.columns import Category, Number, SchemaError
 from discreet.schema.schema import Schema
 
@@ -85,7 +84,7 @@ def test_a_place_is_encoded_for_itself(u, rows):
 def test_plain_python_computes_what_the_kernel_does():
     curve, u = curve_on(EVEN[3]), np.array([-1.0, -0.3, 0.1234, 1.0, np.nan])
     plain = np.empty((5, 8))
-    curves.bend_column.py_func(u, curve.knots, curve.controls, plain)
+    encode.bend_column.py_func(u, curve.knots, curve.controls, plain)
     assert np.array_equal(plain, curve.bends(u), equal_nan=True)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.models.persistence import UnreadableModel
+from discreet.models.persist import UnreadableModel
 
 HIDDEN = "import sys\nsys.modules['pyarrow'] = None\n"
 SOURCES = str(Path(discreet.__file__).parents[1])

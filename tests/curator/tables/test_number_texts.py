@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator.tables import number_texts
-from discreet.curator.tables.cells import numbers
-from discreet.curator.tables.number_texts import read_numbers
+from discreet.curator.tables import cells
+from discreet.curator.tables.cells import numbers, read_numbers
 from discreet.schema.cell_meaning import number_of
 
 NONE = np.empty(0)
@@ -118,13 +117,13 @@ def test_a_wrong_rounding_would_be_noticed():
     found = np.array([float(text.split(b"e")[0]) / powers[int(text.split(b"-")[1])] for text in texts])
     assert any(bits(a) != bits(float(text)) for a, text in zip(found.tolist(), texts, strict=True))
     assert agrees(texts).all()
-    assert len(number_texts._POWERS) == 23
+    assert len(cells._POWERS) == 23
 
 
 @pytest.mark.parametrize("sign", [b"", b"-"])
 def test_an_exponent_beyond_what_is_counted_is_looked_at(sign):
     """Many places behind the point must not make up for what was cut off an exponent."""
-    places = b"." + b"0" * (number_texts._FAR + 4) + b"1e"
-    for text in (sign + places + b"2000000", sign + places + b"%d" % (number_texts._FAR + 10)):
+    places = b"." + b"0" * (cells._FAR + 4) + b"1e"
+    for text in (sign + places + b"2000000", sign + places + b"%d" % (cells._FAR + 10)):
         agrees([text])
         assert bits(float(numbers(pa.array([text]), frozenset())[0])) == bits(number_of(text, frozenset()))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from discreet.curator.tables.read_ahead import DEPTH, read_ahead
+from discreet.curator.tables.files import AHEAD, read_ahead
 
 
 def readers():
@@ -34,9 +34,9 @@ def test_no_more_than_a_few_wait():
     items = read_ahead(counted(100, made, closed))
     for i in range(20):
         assert next(items) == i
-        assert len(made) <= i + 2 + DEPTH
+        assert len(made) <= i + 2 + AHEAD
     items.close()
-    assert len(made) <= 20 + DEPTH + 1
+    assert len(made) <= 20 + AHEAD + 1
     assert len(closed) == 1
     assert readers() == []
 

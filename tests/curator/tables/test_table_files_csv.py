@@ -8,11 +8,12 @@ import os
 import pyarrow as pa
 import pytest
 
-from discreet.curator.tables.table_files import open_table
+from discreet.curator.tables.files import open_table
 from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
 from discreet.schema.schema import Schema
+from tests.covering import covering
 from tests.curator.tables.shown import SECRET, assert_discreet, watched
 
 
@@ -81,8 +82,7 @@ def test_quotes_that_do_not_match_in_the_header(write, header):
         open_table(write(f"{header}\n1,2\n3,4\n"))
 
 
-@pytest.mark.parametrize("bad", ["9", "9,9,9", "   ", ",,,,", SECRET])
-@pytest.mark.parametrize("at", [0, 1, 2])
+@covering(("at", [0, 1, 2]), ("bad", ["9", "9,9,9", "   ", ",,,,", SECRET]))
 def test_ragged_lines_are_rows_of_nothing(write, bad, at):
     lines = ["1,2", "3,4"]
     lines.insert(at, bad)
@@ -127,7 +127,7 @@ def test_mixed_encodings_cell_by_cell(write):
     path = write(b"a,b\n" + b"\n".join(rows) + b"\n")
     assert [row[0] for row in read(path)] == [b"\xc3\xa9", b"\xe9", b"\xff\xfe", b"\0"]
     schema = Schema({"a": Category(("\u00e9",)), "b": Number((0, 4))}, Target("t", range=(0, 1)))
-    from discreet.curator.tables.table_stream import TableStream
+    from discreet.curator.tables.stream import TableStream
 
     stream = TableStream(open_table(path), schema, with_target=False)
     features = next(iter(stream.blocks())).features
@@ -136,8 +136,7 @@ def test_mixed_encodings_cell_by_cell(write):
     assert latin.names == ["h\u00f6he", "b"]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-@pytest.mark.parametrize("cell", [";;;;;", "\t\t\t", "|||", "\0", "\u00ff\u00fe"])
+@covering(("cell", [";;;;;", "\t\t\t", "|||", "\0", "\u00ff\u00fe"]), ("end", ["\n", "\r", "\r\n"]))
 def test_cells_do_not_tell_how_a_file_is_read(write, cell, end):
     """Which character separates, and whether it is text at all, is the header's to say."""
     source = open_table(write(end.join(["a,b", f"{cell},2", "3,4"]) + end))

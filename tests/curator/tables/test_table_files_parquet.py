@@ -10,14 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import DPLogisticRegression, Ledger
-from discreet.curator.tables.sources import FrameSource
-from discreet.curator.tables.table_files import open_table
-from discreet.curator.tables.table_stream import TableStream
+from discreet.curator.tables.files import open_table
+from discreet.curator.tables.frames import FrameSource
+from discreet.curator.tables.stream import TableStream
 from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent
+from tests.covering import covering
 from tests.curator.tables.shown import SECRET, assert_discreet, watched
 
 SCHEMA = Schema({"a": Number((0, 10)), "b": Category(("x", "y"))}, Target("t", classes=(0, 1)))
@@ -86,8 +87,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
-@pytest.mark.parametrize("role", ["a", "b", "t"])
+@covering(("role", ["a", "b", "t"]), ("kind", BAD))
 def test_other_kinds_are_refused_where_used_and_fine_where_not(write, tmp_path, kind, role):
     fine = write({**ROWS, "extra": BAD[kind]})
     assert fit(fine).estimator_.coef_.shape == (1, 4)

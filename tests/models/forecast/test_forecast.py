@@ -26,11 +26,10 @@ from discreet.budget import InvalidBudget
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.forecast import forecast as forecasting
-from discreet.models.forecast.forecast import point_of
-from discreet.models.forecast.forecast_result import summary
-from discreet.models.forecast.setting import setting_of
+from discreet.models.forecast.forecast import point_of, setting_of, summary
 from discreet.models.forecast.synthetic import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
 from discreet.solvers import GradientDescent, StochasticGradientDescent, VarianceReducedDescent
+from tests.covering import covering
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 3}
 
@@ -172,8 +171,7 @@ def test_the_same_forecast_each_time():
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("solver", ["auto", "gd", "objective", "output", "cd"])
-@pytest.mark.parametrize("neighbors", ["replace_one", "zero_out"])
+@covering(("neighbors", ["replace_one", "zero_out"]), ("solver", ["auto", "gd", "objective", "output", "cd"]))
 def test_fewer_rows_with_less_noise_stand_for_more(solver, neighbors):
     """The same gap, within the noise of four seeds, from a sixth of the rows."""
     estimator = DPLogisticRegression(0.4, solver=solver, neighbors=neighbors)

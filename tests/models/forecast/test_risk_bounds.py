@@ -8,9 +8,7 @@ from scipy.optimize import minimize
 
 from discreet import Bounds, Budget, DPLogisticRegression, DPRidge
 from discreet.losses import Logistic, Poisson, Softmax, Squared
-from discreet.models.forecast.forecast import point_of
-from discreet.models.forecast.risk_bounds import theory_of
-from discreet.models.forecast.setting import setting_of
+from discreet.models.forecast.forecast import point_of, setting_of, theory_of
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import (
     CoordinateDescent,
@@ -21,7 +19,8 @@ from discreet.solvers import (
     OutputPerturbation,
     StochasticGradientDescent,
 )
-from discreet.solvers.risk_bound import excess_of_zeros
+from discreet.solvers.risk_bounds import excess_of_zeros
+from tests.covering import covering
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 2}
 DIAMETER, P, FITS = 2.0, 4, 40
@@ -77,9 +76,8 @@ SOLVERS = {
 
 @pytest.mark.few(1)
 @pytest.mark.statistical
-@pytest.mark.parametrize(("epsilon", "delta", "n"), [(8.0, 1e-6, 2_000), (2.0, 1e-6, 8_000), (4.0, 0.0, 4_000)])
+@covering(("name", SOLVERS), (("epsilon", "delta", "n"), [(8.0, 1e-6, 2_000), (2.0, 1e-6, 8_000), (4.0, 0.0, 4_000)]))
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.01)], ids=["no penalty", "l2"])
-@pytest.mark.parametrize("name", SOLVERS)
 def test_runs_stay_below_what_is_called_proven(name, penalty, epsilon, delta, n):
     proven = theory(SOLVERS[name], epsilon, delta, n, penalty).bound
     assert proven is not None
@@ -162,9 +160,11 @@ def test_a_private_number_of_rows_has_no_bound():
     assert theory_of(SOLVERS["output"], domain_of(20_000, "add_remove"), *facts).bound is None
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 100.0])
-@pytest.mark.parametrize("n", [2, 100, 100_000])
-@pytest.mark.parametrize("solver", [*SOLVERS.values(), CoordinateDescent(), GreedyCoordinateDescent()])
+@covering(
+    ("solver", [*SOLVERS.values(), CoordinateDescent(), GreedyCoordinateDescent()]),
+    ("n", [2, 100, 100_000]),
+    ("epsilon", [1e-3, 0.1, 1.0, 100.0]),
+)
 def test_nothing_is_above_what_is_certain(solver, n, epsilon):
     found = theory_of(solver, domain_of(n), Logistic(), NoPenalty(), Budget(epsilon, 1e-6), DIAMETER, n)
     assert found.zeros <= math.log(2)

@@ -19,11 +19,12 @@ from discreet.accounting.events import ZCDP
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.queries.choices import ValueQuery
 from discreet.curator.queries.gradients import GradientQuery
-from discreet.curator.queries.values import ValueQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
 from discreet.losses import Logistic
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import (
     CHOICE,
@@ -129,8 +130,7 @@ def test_the_filter_never_allows_more_than_the_event_says(epsilon, exponent, pap
     assert curator.certificate(model="test", solver={}).verify().epsilon <= epsilon * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.001, 1e-12), (0.01, 1e-100), (1e-6, 1e-5), (1.0, 0.9)])
-@pytest.mark.parametrize("papers", [False, True])
+@covering(("papers", [False, True]), (("epsilon", "delta"), [(0.001, 1e-12), (0.01, 1e-100), (1e-6, 1e-5), (1.0, 0.9)]))
 def test_a_budget_that_cannot_be_certified_is_refused_before_the_first_answer(epsilon, delta, papers):
     """A run must not find out at its end that its certificate cannot be had, or is below its claim."""
     X, y = small_table()

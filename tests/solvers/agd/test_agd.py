@@ -18,8 +18,8 @@ from discreet import (
     DPRidge,
 )
 from discreet.accounting import AdaptivePlan
+from discreet.accounting.plan import Filter
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.zcdp_filter import Filter
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Curator, PrivateData
@@ -29,6 +29,7 @@ from discreet.losses.base import least, value
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import AdaptiveDescent, agd
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import audit, filter_of, small_table
 
@@ -308,8 +309,10 @@ def test_without_noise_it_gets_there_by_name():
     np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-3)
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
-@pytest.mark.parametrize("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"shrink": 1.0}])
+@covering(
+    ("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"shrink": 1.0}]),
+    ("relation", ["replace_one", "zero_out", "add_remove"]),
+)
 def test_a_real_run_pays_for_all_of_it(relation, settings):
     X, y = small_table(n=40)
     with seeded(6), window() as seen:

@@ -10,6 +10,7 @@ from discreet import Bounds, Budget
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.testing import neighbor_pairs, seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import CHOICE, NOISY_MAX, RELATIONS, BufferedEntropy, large_budget, log_softmax, opened
 
@@ -125,9 +126,8 @@ def extreme_pair(relation, choice, rho, away, i=7):
     return found
 
 
-@pytest.mark.parametrize("away", [False, True])
+@covering(("relation", RELATIONS), ("away", [False, True]))
 @pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX], ids=lambda c: c.mechanism)
-@pytest.mark.parametrize("relation", RELATIONS)
 def test_the_worst_record_reaches_the_claim_and_not_more(relation, choice, away):
     rho = 0.03125  # epsilon 0.25 for noisy max, 0.5 for the exponential mechanism
     epsilon = claimed(choice.mechanism, rho)

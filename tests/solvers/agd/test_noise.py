@@ -10,6 +10,7 @@ from scipy import stats
 from discreet import Budget
 from discreet.losses import Huber, Softmax
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import (
     CHOICE,
@@ -56,9 +57,7 @@ def test_a_gradient_has_the_noise_of_its_rho(relation, rho, clip):
     assert all(realized_rho(m) <= Fraction(rho) for m in seen)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("rho", RHOS)
-@pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX])
+@covering(("choice", [CHOICE, NOISY_MAX]), ("rho", RHOS), ("relation", RELATIONS))
 def test_each_answer_costs_its_rho_and_little_less(relation, rho, choice):
     with window() as seen:
         curator = opened(large_budget(relation), (GRADIENT, choice))
@@ -70,8 +69,7 @@ def test_each_answer_costs_its_rho_and_little_less(relation, rho, choice):
         assert Fraction(rho) * (1 - Fraction(1, 10**4)) <= cost <= Fraction(rho)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("choice", "cost"), [(CHOICE, 8), (NOISY_MAX, 2)])
+@covering((("choice", "cost"), [(CHOICE, 8), (NOISY_MAX, 2)]), ("relation", RELATIONS))
 def test_a_choice_has_the_scale_of_its_rho(relation, choice, cost):
     rho, bound = 0.03, 3.0
     with window() as seen:
@@ -108,8 +106,7 @@ def test_unlike_clips_do_not_share_a_lattice():
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("loss", [Huber(0.5), Softmax(3)])
-@pytest.mark.parametrize("relation", RELATIONS)
+@covering(("relation", RELATIONS), ("loss", [Huber(0.5), Softmax(3)]))
 def test_other_losses_pay_the_same(loss, relation):
     X = np.random.default_rng(0).uniform(-1, 1, (6, 2))
     with window() as seen:

@@ -16,6 +16,7 @@ from discreet.penalties import NoPenalty
 from discreet.solvers import AdaptiveDescent, agd
 from discreet.testing import seeded
 from tests.accounting import published
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import filter_of, realized_rho
 
@@ -50,8 +51,7 @@ def test_conversions_back(rho, delta, loose, tight):
     assert rdp.epsilon_of_zcdp(rho, delta) == pytest.approx(tight, rel=1e-6)
 
 
-@pytest.mark.parametrize("delta", [1e-12, 1e-8, 1e-5, 0.01])
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 20.0])
+@covering(("epsilon", [0.01, 0.1, 1.0, 3.0, 20.0]), ("delta", [1e-12, 1e-8, 1e-5, 0.01]))
 def test_a_total_costs_its_budget_and_no_more(epsilon, delta):
     rho = rdp.zcdp_of_budget(epsilon, delta)
     assert epsilon * (1 - 1e-9) <= rdp.epsilon_of_zcdp(rho, delta) <= epsilon

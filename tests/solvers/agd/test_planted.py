@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
+from discreet.accounting.plan import Charge, Filter
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.zcdp_filter import Charge, Filter
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData
 from discreet.curator.lattice import noise
-from discreet.curator.queries import candidates
+from discreet.curator.queries import choices
 from discreet.curator.session import Session
 from discreet.errors import BudgetExceeded
 from discreet.losses import Logistic
@@ -20,6 +20,7 @@ from discreet.penalties import NoPenalty
 from discreet.solvers import AdaptiveDescent
 from discreet.solvers.agd import Measured
 from discreet.testing import neighbor_pairs, replay, seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd import test_agd
 from tests.solvers.agd.cases import CHOICE, audit, small_table
@@ -51,8 +52,7 @@ def replays(relation="replace_one"):
     return all(replay(fit, pair.data, pair.neighbor, relation).ok for pair in pairs if "high" in pair.name)
 
 
-@pytest.mark.parametrize("selection", ["exponential", "noisy_max"])
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
+@covering(("relation", ["replace_one", "zero_out", "add_remove"]), ("selection", ["exponential", "noisy_max"]))
 def test_honest_code_passes(relation, selection):
     audited(relation, replace(SOLVER, selection=selection))
 
@@ -150,8 +150,8 @@ def test_a_lattice_kept_for_another_rho(monkeypatch):
 
 def test_the_range_halved_under_replace_one(monkeypatch):
     """An exchange moves differences of scores by 2 B, not by B: in the choice's lattice alone."""
-    honest = candidates.unit_for
-    monkeypatch.setattr(candidates, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
+    honest = choices.unit_for
+    monkeypatch.setattr(choices, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
     with pytest.raises(AssertionError, match="select_candidate has too little noise"):
         audited()
 

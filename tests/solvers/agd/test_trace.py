@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import Certificate, DPLogisticRegression, load
-from discreet.accounting.zcdp_filter import Charge
+from discreet.accounting.plan import Charge
 from discreet.errors import AccountingError, DiscreetError
 from discreet.solvers import AdaptiveDescent, GradientDescent
 from discreet.testing import seeded

@@ -22,7 +22,7 @@ from discreet.solvers import (
     GreedyCoordinateDescent,
     VarianceReducedDescent,
 )
-from discreet.solvers.coordinate_bounds import GreedyErrors, greedy_convex_bound
+from discreet.solvers.coordinate_geometry import GreedyErrors, greedy_convex_bound
 from discreet.testing import seeded
 
 P, N, LAMBDA = 4, 4000, 0.1

@@ -31,8 +31,20 @@ def test_small_columns_that_matter_are_for_coordinate_descent():
     assert compare_bounds(widths, widths**2, widths**2).better == "sgd"
 
 
+def test_strongly_convex_bounds_are_compared_by_their_moduli():
+    """Delta^2_{M^-1} / mu_M against Delta_2^2 / mu_2: alike for equal M, else p mu_2 / (mu_M ||Delta||^2) by hand."""
+    assert compare_bounds([1.0, 2.0], [0.25, 0.25], moduli=(0.4, 0.1)).ratio == pytest.approx(1.0)
+    widths = np.array([1.0, 0.1, 0.01])
+    found = compare_bounds(widths, widths**2, moduli=(0.5, 0.5e-4))
+    assert (found.cd, found.sgd) == pytest.approx((6.0, float(widths @ widths) / 0.5e-4))
+    for moduli in ((1.5, 1.0), (0.5, 1e-6), (0.5, 0.6)):
+        with pytest.raises(Unsupported, match="mu_M"):
+            compare_bounds(widths, widths**2, moduli=moduli)
+
+
 @pytest.mark.parametrize(
-    "given", [([1.0], [1.0, 2.0], [1.0]), ([0.0], [1.0], [1.0]), ([1.0], [-1.0], [1.0]), ([1.0], [1.0], [0.0])]
+    "given",
+    [([1.0], [1.0]), ([1.0], [1.0, 2.0], [1.0]), ([0.0], [1.0], [1.0]), ([1.0], [-1.0], [1.0]), ([1.0], [1.0], [0.0])],
 )
 def test_other_vectors_are_refused(given):
     with pytest.raises(Unsupported):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release, price_plan
 from discreet.curator import PrivateData
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.engines.local import DenseEngine, SparseEngine
 from discreet.curator.lattice.lattice import block_bounds, on_weight_grid, weight_scale
 from discreet.curator.queries.coordinates import CoordinateQuery
 from discreet.curator.queries.moments import SquareQuery
@@ -21,6 +20,7 @@ from discreet.curator.records import admission
 from discreet.losses import Squared
 from discreet.losses.base import Loss, derivative, one_output
 from discreet.penalties import L1, NoPenalty
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, bounds_for, csr, drawn, forced, gradients, opened
 
@@ -75,8 +75,7 @@ def _junk(loss, margin, target):
 one_output(JunkSlope)
 
 
-@pytest.mark.parametrize("label", [0, 1])
-@pytest.mark.parametrize("sparse", [False, True])
+@covering(("sparse", [False, True]), ("label", [0, 1]))
 def test_a_null_record_adds_nothing_whatever_its_slope(label, sparse):
     """Else it would add -B where another record adds B: twice the sensitivity under zero_out and add_remove."""
     rows = np.array([[np.nan, 0.5]])
@@ -99,8 +98,7 @@ def test_one_record_of_any_bits(values, clip):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("sparse", [False, True])
+@covering(("sparse", [False, True]), ("name", LOSSES))
 def test_one_person_of_many_rows(name, sparse):
     """All rows at their worst, and a number of rows that does not divide the bound."""
     loss = LOSSES[name]
@@ -132,7 +130,7 @@ def test_the_bounds_of_a_block(clips, bound, use_l1):
 
 def engines(X, y, loss, groups=None, **settings):
     data = PrivateData(X, y, bounds_for(loss, X.shape[1]), groups=groups, fit_intercept=True)
-    records = admission.admit(X, data._PrivateData__targets(loss), data.scaling, groups)
+    records = admission.admit(X, data._PrivateData__targets(loss)[0], data.scaling, groups)
     return (SparseEngine if records.sparse is not None else DenseEngine)(records, **settings)
 
 
@@ -143,8 +141,7 @@ def query_for(engine, loss, w, columns, bounds, seed=0):
     return CoordinateQuery(on_weight_grid(w, grid), loss, np.array(columns), scales, np.array(bounds), margin_scale)
 
 
-@pytest.mark.parametrize("groups", [False, True])
-@pytest.mark.parametrize("name", LOSSES)
+@covering(("name", LOSSES), ("groups", [False, True]))
 def test_engines_order_threads_and_tiles_agree(name, groups):
     loss, n = LOSSES[name], 3000
     X, y = drawn(loss, n, 6)
@@ -223,8 +220,7 @@ def test_squares_of_one_person(sparse):
             assert sum(int(v) for v in squares_within(bound, 4).over(engine)) <= bound
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("k", [1, 3, 1000])
+@covering(("k", [1, 3, 1000]), ("sparse", [False, True]))
 def test_shares_within_of_one_unit(sparse, k):
     """A record's sign, or its person's signs together, stay within the bound."""
     X = np.ones((k, 2))
@@ -242,9 +238,11 @@ def test_shares_within_of_one_unit(sparse, k):
     assert int(seen[0].exact[0]) == 0
 
 
-@pytest.mark.parametrize("given", ["clips", "steps", "n", "w"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e-320, 1e-305, 1e-300, 0.0, -1.0, 1e308])
-@pytest.mark.parametrize("sparse", [False, True])
+@covering(
+    ("sparse", [False, True]),
+    ("value", [np.nan, np.inf, 1e-320, 1e-305, 1e-300, 0.0, -1.0, 1e308]),
+    ("given", ["clips", "steps", "n", "w"]),
+)
 @pytest.mark.parametrize("other", [[np.nan] * 3, [0.0, 0.7, 0.0]], ids=["blanked", "replaced"])
 def test_strange_public_numbers_are_refused_or_harmless(given, value, sparse, other):
     """Whatever a solver passes, one record moves each sum by no more than its bound, or nothing is answered."""

@@ -9,7 +9,7 @@ from discreet import Budget, DPLasso, DPLogisticRegression
 from discreet.bounds import Domain
 from discreet.losses import Logistic, Poisson, Squared
 from discreet.penalties import L1, L2, NoPenalty
-from discreet.solvers import CoordinateDescent, Declared, Geometry, GreedyCoordinateDescent
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent, Preconditioned
 from discreet.testing import neighbor_pairs, seeded
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
@@ -22,11 +22,12 @@ def domain_of(n, p=20):
 @pytest.mark.parametrize("solver", [CoordinateDescent, GreedyCoordinateDescent])
 def test_the_stage_follows_the_signal_the_loss_and_the_penalty(solver):
     def made(n, loss, penalty, delta=1e-6):
-        return solver.defaults(domain_of(n), loss, penalty, Budget(1.0, delta, "zero_out")).name
+        found = solver.defaults(domain_of(n), loss, penalty, Budget(1.0, delta, "zero_out"))
+        return getattr(found, "coordinates", found.name)
 
     greedy = solver is GreedyCoordinateDescent
     for penalty in (NoPenalty(), L1(0.1), L2(0.1)):
-        seen = "standardized" if greedy or not penalty.ridge else "whitened"
+        seen = "diagonal" if greedy or not penalty.ridge else "full"
         assert made(20_000, Logistic(), penalty) == made(20_000, Squared(), penalty) == seen
         assert made(100, Logistic(), penalty) == "declared"
     assert made(20_000, Poisson(3.0), NoPenalty()) == solver.name
@@ -76,7 +77,7 @@ def sparse_problem(n=1000, p=200, seed=0):
 
 def backtracking(n_steps=12, *, backtrack=True):
     inner = GreedyCoordinateDescent(n_steps, Geometry(relative_clip=0.5), selection_share=0.65, backtrack=backtrack)
-    return Declared(inner, measure=True)
+    return Preconditioned(inner, "declared", measure=True)
 
 
 def accuracy(solver, epsilon=4.0):

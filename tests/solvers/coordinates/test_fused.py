@@ -10,10 +10,11 @@ from discreet.curator.lattice.lattice import COARSE, weight_scale
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate
-from discreet.penalties.rescaled import Quadratic
+from discreet.penalties.recoded import Quadratic
 from discreet.solvers import CoordinateDescent, Geometry
 from discreet.solvers.base import UNWATCHED, Watched
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened
 
@@ -39,11 +40,13 @@ def program(p, seed=0):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("groups", [False, True])
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(
-    ("name", "penalty"),
-    [*itertools.product(["squared"], PENALTIES), *((name, PENALTIES[k]) for k, name in enumerate(LOSSES) if k)],
+@covering(
+    (
+        ("name", "penalty"),
+        [*itertools.product(["squared"], PENALTIES), *((name, PENALTIES[k]) for k, name in enumerate(LOSSES) if k)],
+    ),
+    ("sparse", [False, True]),
+    ("groups", [False, True]),
 )
 def test_fused_is_the_loop(name, penalty, sparse, groups):
     loss = LOSSES[name]
@@ -76,8 +79,7 @@ def test_fused_is_the_loop(name, penalty, sparse, groups):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("pure", [False, True])
+@covering(("pure", [False, True]), ("relation", RELATIONS))
 def test_dense_and_sparse_programs_agree(relation, pure):
     loss = Logistic()
     X, y = drawn(loss, 500, 7)
@@ -126,8 +128,7 @@ def test_a_long_program_keeps_its_margins_exact():
     assert len(set(lasts)) == 1
 
 
-@pytest.mark.parametrize("progress", [UNWATCHED, Watched(lambda done, total: None)])
-@pytest.mark.parametrize("inner", [1, 2, 3, 50])
+@covering(("inner", [1, 2, 3, 50]), ("progress", [UNWATCHED, Watched(lambda done, total: None)]))
 def test_the_mean_is_of_the_iterates_after_each_step(inner, progress):
     """K = 1 gives theta^1, K = 2 gives (theta^1 + theta^2) / 2."""
     X, y = drawn(Squared(), 80, 3)
@@ -173,8 +174,7 @@ def spied(curator):
     return visited
 
 
-@pytest.mark.parametrize("progress", [UNWATCHED, Watched(lambda done, total: None)])
-@pytest.mark.parametrize("p", [1, 3, 8])
+@covering(("p", [1, 3, 8]), ("progress", [UNWATCHED, Watched(lambda done, total: None)]))
 def test_cyclic_passes_visit_every_coordinate_once(p, progress):
     """Whether or not somebody watches the progress."""
     X, y = drawn(Squared(), 30, p)

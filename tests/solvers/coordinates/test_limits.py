@@ -13,6 +13,7 @@ from discreet.curator import PrivateData
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1, L2
 from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
+from tests.covering import covering
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn
 
 GAP = 1e-6
@@ -31,8 +32,10 @@ def close_to_optimum(value, best):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("solver", "sparse"), [("cd", False), ("cd", True), ("gcd", False)])
-@pytest.mark.parametrize(("model", "alpha"), [("lasso", 0.02), ("net", 0.03)])
+@covering(
+    (("model", "alpha"), [("lasso", 0.02), ("net", 0.03)]),
+    (("solver", "sparse"), [("cd", False), ("cd", True), ("gcd", False)]),
+)
 def test_squared_loss(model, alpha, sparse, solver):
     X, y = regression()
     given = {"bounds": [(-1, 1)] * 6, "target": (-1, 1), "alpha": alpha, "solver": solver, "fit_intercept": False}
@@ -51,8 +54,7 @@ def test_squared_loss(model, alpha, sparse, solver):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("solver", ["cd", "gcd"])
-@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@covering(("penalty", ["l1", "l2"]), ("solver", ["cd", "gcd"]))
 def test_logistic_loss(penalty, solver):
     X, y = regression()
     labels = (y > 0.05).astype(int)
@@ -74,11 +76,11 @@ def test_logistic_loss(penalty, solver):
     close_to_optimum(objective(np.ravel(ours.coef_)), objective(np.ravel(theirs.coef_)))
 
 
-@pytest.mark.parametrize("epsilon", [math.inf, 0.5])
-@pytest.mark.parametrize(
-    ("rule", "penalty"), [("gs", L2(0.1)), ("gs-s", L1(0.01)), ("gs-r", L1(0.01)), ("gs-q", L1(0.01))]
+@covering(
+    (("steps", "batch"), [(1, 1), (4, 1), (2, 3)]),
+    (("rule", "penalty"), [("gs", L2(0.1)), ("gs-s", L1(0.01)), ("gs-r", L1(0.01)), ("gs-q", L1(0.01))]),
+    ("epsilon", [math.inf, 0.5]),
 )
-@pytest.mark.parametrize(("steps", "batch"), [(1, 1), (4, 1), (2, 3)])
 def test_greedy_iterates_are_sparse(steps, batch, rule, penalty, epsilon):
     loss = Squared()
     X, y = drawn(loss, 60, 30)
@@ -97,10 +99,12 @@ def test_private_lasso_has_exact_zeros(solver):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("scale", ["feature", "global"])
-@pytest.mark.parametrize("relation", ["replace_one", "add_remove"])
-@pytest.mark.parametrize("solver", ["cd", "gcd"])
-@pytest.mark.parametrize("p", [4, 150])
+@covering(
+    ("p", [4, 150]),
+    ("solver", ["cd", "gcd"]),
+    ("relation", ["replace_one", "add_remove"]),
+    ("scale", ["feature", "global"]),
+)
 def test_defaults_run_for_every_scale_and_width(p, solver, relation, scale):
     X, y = drawn(Logistic(), 50, p)
     bounds = Bounds([(-1.0, 1.0)] * p, classes=(0, 1), scale=scale)

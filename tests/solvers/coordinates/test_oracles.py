@@ -12,12 +12,13 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
 from discreet.curator import PrivateData
-from discreet.curator.queries.greedy import scores
+from discreet.curator.queries.choices import scores
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Squared
-from discreet.losses.constants import coordinate_smoothness
+from discreet.losses.base import coordinate_smoothness
 from discreet.penalties import L1, NoPenalty
 from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened
 
@@ -76,8 +77,7 @@ def test_true_epsilon_of_the_published_constants():
     assert tight**2 / (50 * math.log(1e6)) == pytest.approx(1.291875, rel=1e-5)
 
 
-@pytest.mark.parametrize("calibration", ["paper", "slides"])
-@pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(2.0, 1e-6)])
+@covering(("budget", [Budget(1.0, 0.0), Budget(2.0, 1e-6)]), ("calibration", ["paper", "slides"]))
 def test_published_constants_outside_their_conditions(calibration, budget):
     plan = CoordinateDescent(n_inner=50, calibration=calibration).plan(domain(4, 100), Logistic(), NoPenalty())
     if calibration == "slides" and not budget.is_pure:
@@ -139,8 +139,7 @@ def test_greedy_tight_calibration():
     assert 0.85 * 20.263 < multiplier <= 20.263 * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-@pytest.mark.parametrize("batch", [1, 3])
+@covering(("batch", [1, 3]), ("share", [0.2, 0.5, 0.8]))
 def test_the_share_of_the_selection(share, batch):
     solver = GreedyCoordinateDescent(n_steps=7, block_size=batch, selection_share=share)
     select, update = solver.plan(domain(5, 1000), Logistic(), NoPenalty()).events(3.0, pure=False)
@@ -230,8 +229,10 @@ def test_paper_with_an_unsound_rule_is_refused_when_planning():
         )
 
 
-@pytest.mark.parametrize(("relation", "factor"), [("replace_one", math.sqrt(2)), ("zero_out", 1), ("add_remove", 1)])
-@pytest.mark.parametrize("sparse", [False, True])
+@covering(
+    ("sparse", [False, True]),
+    (("relation", "factor"), [("replace_one", math.sqrt(2)), ("zero_out", 1), ("add_remove", 1)]),
+)
 def test_squared_norms_have_the_right_noise(relation, factor, sparse):
     X, y = drawn(Squared(), 60, 40)
     clip = float(np.sqrt(3.0))

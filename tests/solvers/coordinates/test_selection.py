@@ -5,20 +5,25 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, ks_2samp
 
 from discreet import Budget
 from discreet.accounting import Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, permute_and_flip_choice
-from discreet.curator.queries.greedy import RULES, _largest_offset, score_lattice, scores
+from discreet.curator.queries.choices import RULES, _largest_offset, score_lattice, scores
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
+from discreet.solvers import Geometry, GreedyCoordinateDescent
+from tests.covering import covering
 from tests.replaying import window
-from tests.solvers.coordinates.tables import RELATIONS, csr, forced, gradients, opened
+from tests.solvers.coordinates.tables import RELATIONS, bounds_for, csr, forced, gradients, opened
 
 DRAWS = 8_000
+CLIP, LOSS = 0.1, Squared()
 SIZES = (2, 5, 21)
 PENALTIES = (NoPenalty(), L1(0.3), L2(0.7), ElasticNet(0.2, 0.5))
 
@@ -96,8 +101,7 @@ def selecting(count, mechanism="exponential", **settings):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("k", SIZES)
-@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "noisy_max"])
+@covering(("mechanism", ["exponential", "permute_and_flip", "noisy_max"]), ("k", SIZES))
 def test_selected_coordinates_have_their_law(k, mechanism):
     """Through the curator: the law that the observed integers and lattice imply."""
     X, y = table(k)
@@ -145,8 +149,7 @@ def test_a_batch_is_paid_for_one_by_one():
         curator.select_coordinate(np.zeros(4), clips=np.ones(4), smoothness=np.ones(4), n=40, count=3)
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("penalty", PENALTIES)
+@covering(("penalty", PENALTIES), ("rule", RULES))
 def test_scores_are_lipschitz(rule, penalty):
     """|score(g) - score(g')| <= |g - g'| / sqrt(M), at all sizes, near kinks, with equality reached."""
     rng = np.random.default_rng(0)
@@ -165,9 +168,7 @@ def test_scores_are_lipschitz(rule, penalty):
     assert (moved / np.abs(g - other)).max() > 0.99
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("penalty", [*PENALTIES, L1(1e4), L2(1e4)])
-@pytest.mark.parametrize("n", [1, 50, 10**6])
+@covering(("n", [1, 50, 10**6]), ("penalty", [*PENALTIES, L1(1e4), L2(1e4)]), ("rule", RULES))
 def test_integer_scores_move_by_no_more_than_claimed(rule, penalty, n):
     """Random and extreme sums: a record moves a coordinate's integer sum by 2 B, its score by at most S + 2."""
     rng = np.random.default_rng(n)
@@ -203,9 +204,7 @@ def test_the_lattice_of_scores(epsilon, n):
     assert step * n <= 1 << 48
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("sparse", [False, True])
+@covering(("sparse", [False, True]), ("rule", RULES), ("relation", RELATIONS))
 def test_unequal_sensitivities_stay_within_the_claim(rule, relation, sparse):
     """One tiny scaled sensitivity among many large ones: every outcome's likelihood ratio, from exact probabilities."""
     k, n, epsilon = 100, 40, 0.5
@@ -253,22 +252,67 @@ def test_noisy_max_is_refused_for_other_rules(rule):
         curator.select_coordinate(np.zeros(3), clips=np.ones(3), smoothness=np.ones(3), n=40, rule=rule)
 
 
-@pytest.mark.parametrize(
-    ("clips", "smoothness", "penalty"),
-    [
-        ([1.0, 1.0, 0.1], [1.0, 1.0, 1.0], NoPenalty()),
-        ([1.0, 1.0, 1.0], [1.0, 1.0, 4.0], NoPenalty()),
-        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], L2(0.1)),
-        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], ElasticNet(0.1, 0.1)),
-    ],
-)
-def test_noisy_max_is_refused_where_it_is_unsound(clips, smoothness, penalty):
+@pytest.mark.parametrize(("clips", "smoothness"), [([1.0, 1.0, 0.1], np.ones(3)), (np.ones(3), [1.0, 1.0, 4.0])])
+def test_noisy_max_is_refused_where_it_is_unsound(clips, smoothness):
     X, y = table(3)
     curator = opened(X, y, Squared(), selecting(5, "noisy_max"), budget=Budget(1.0, 1e-6))
     with pytest.raises(Unsupported):
-        curator.select_coordinate(
-            np.zeros(3), clips=np.array(clips), smoothness=np.array(smoothness), n=40, penalty=penalty
+        curator.select_coordinate(np.zeros(3), clips=np.array(clips), smoothness=np.array(smoothness), n=40)
+
+
+@covering(("penalty", [L2(10.0), ElasticNet(10.0, 0.5)]), ("relation", RELATIONS))
+def test_an_l2_penalty_shifts_the_sums_of_noisy_max_alike(relation, penalty):
+    """The shift is n l2 w_j in the sums' steps, the same for neighbors, however large; then the sums alone move."""
+    X, y = table(3)
+    w, M, clips = np.array([0.0, -3.0, 30.0]), np.array([1.0, 4.0, 0.25]), np.array([0.5, 1.0, 0.25])
+    other = (
+        X[1:]
+        if relation == "add_remove"
+        else np.vstack([np.full(3, np.nan if relation == "zero_out" else -1.0), X[1:]])
+    )
+    exact = []
+    for features, asked in ((X, penalty), (other, penalty), (X, NoPenalty())):
+        curator = opened(
+            features, y[-len(features) :], LOSS, selecting(1, "noisy_max"), budget=Budget(1.0, 1e-6, relation)
         )
+        with window() as seen:
+            curator.select_coordinate(w, clips=clips, smoothness=M, n=40, penalty=asked)
+        exact.append(seen[0].exact)
+    steps = clips / seen[0].unit.bound
+    assert exact[0] - exact[2] == pytest.approx(40 * penalty.l1_l2[1] * w / steps, abs=1.0)
+    assert np.abs(exact[0] - exact[1]).max() <= seen[0].factor * seen[0].unit.bound
+
+
+def poster_losses(X, y, w0, n_steps, scale, l2, draws):
+    """Final objectives of the poster's algorithm in plain numpy: squared loss, M_j = 1 and gradients within a clip."""
+    rng, (n, p), out = np.random.default_rng(7), X.shape, []
+    for _ in range(draws):
+        w = w0.copy()
+        for _ in range(n_steps):
+            g = np.clip(X * (X @ w - y)[:, None], -CLIP, CLIP).sum(axis=0) / n
+            j = int(np.argmax(np.abs(g + l2 * w + rng.laplace(0, scale / n, p))))
+            w[j] = (w[j] - g[j] - rng.laplace(0, scale / n)) / (1 + l2)
+        out.append(np.mean((X @ w - y) ** 2) / 2 + l2 * w @ w / 2)
+    return np.array(out)
+
+
+def test_the_posters_algorithm_with_an_l2_penalty_has_the_law_of_plain_numpy():
+    """The same noise, the same law of final objectives; with another strength the laws differ."""
+    (X, y), l2, draws, steps = table(6, n=60), 0.3, 250, 4
+    solver = GreedyCoordinateDescent(
+        n_steps=steps, geometry=Geometry(clip=CLIP * math.sqrt(6)), rule="gs", calibration="paper"
+    )
+    budget = Budget(1.0, 1e-3, "zero_out")
+    data = PrivateData(X, y, bounds_for(LOSS, 6), fit_intercept=False)
+    priced = price_plan(solver.plan(data.domain(budget.neighbors, LOSS), LOSS, L2(l2)), budget)
+    final = []
+    with use_entropy(Words(3)):
+        for _ in range(draws):
+            w = solver.solve(data.open(priced, LOSS), L2(l2)).coefficients
+            final.append(np.mean((X @ w - y) ** 2) / 2 + l2 * w @ w / 2)
+    scale = CLIP * priced.noise_multiplier
+    assert ks_2samp(final, poster_losses(X, y, np.zeros(6), steps, scale, l2, 2000)).pvalue > 1e-6
+    assert ks_2samp(final, poster_losses(X, y, np.zeros(6), steps, scale, 0.0, 2000)).pvalue < 1e-6
 
 
 def test_boxes_are_refused():
@@ -299,9 +343,11 @@ def test_the_flat_zone_of_gs_s():
         pearson(np.bincount(chosen, minlength=k), np.full(k, 1 / k))
 
 
-@pytest.mark.parametrize("name", ["clips", "smoothness", "n"])
-@pytest.mark.parametrize("value", [1e-320, 1e-305, 1e-200, 1e-13, np.nan, np.inf, 0.0, -1.0, 1e300])
-@pytest.mark.parametrize("rule", ["gs", "gs-q"])
+@covering(
+    ("rule", ["gs", "gs-q"]),
+    ("value", [1e-320, 1e-305, 1e-200, 1e-13, np.nan, np.inf, 0.0, -1.0, 1e300]),
+    ("name", ["clips", "smoothness", "n"]),
+)
 def test_strange_public_numbers_are_refused_or_harmless(name, value, rule):
     """Whatever a solver passes, integer scores move by at most the claim, or nothing is answered, on both alike."""
     X = np.array([[0.0, 0.0, 1.0], [1.0, -1.0, 0.0], [0.0, 0.5, 0.2]])

@@ -14,9 +14,10 @@ from discreet.curator.queries import sampling
 from discreet.curator.records.admission import scaling_for
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Squared
-from discreet.losses.constants import lipschitz_within
+from discreet.losses.base import lipschitz_within
 from discreet.penalties import NoPenalty
 from discreet.solvers import ObjectivePerturbation, OutputPerturbation
+from tests.covering import covering
 from tests.solvers.perturbation.cases import domain_of, opened
 
 SOLVERS = [ObjectivePerturbation(regularization=0.1), OutputPerturbation(regularization=0.1)]
@@ -108,8 +109,7 @@ def hardly_any_signal(solver, alpha=0.0):
     return DPClassifier(0.01, alpha=alpha, solver=solver, ledger=False, **facts).fit(*rare_labels())
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1e-7, 0.1, 1.0])
-@pytest.mark.parametrize("solver", ["objective", "auto"])
+@covering(("solver", ["objective", "auto"]), ("alpha", [0.0, 1e-7, 0.1, 1.0]))
 def test_a_plan_covers_what_is_minimized_where_the_signal_is_weak(solver, alpha):
     """The same numbers in another order differ in their last bits: a plan is rounded up, and fits after its charge."""
     assert np.isfinite(hardly_any_signal(solver, alpha).coef_).all()

@@ -14,20 +14,14 @@ from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.perturbation.cases import domain_of, inside, opened, stream
-from tests.testing.small_fits import prices_remembered
 
 X = np.linspace(-1, 1, 20)[:, None] * [1.0, 0.5]
 Y = np.where(np.arange(20) % 3 == 0, -1.0, 1.0)
 PROBLEM = Problem(0.5, 20)
 BUDGET = Budget(1.0, 1e-5, "zero_out")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_prices():
-    with prices_remembered():
-        yield
 
 
 def output(loss=None, X=X, y=Y, budget=BUDGET):
@@ -263,8 +257,7 @@ def test_a_flat_objective_has_no_minimizer():
             output().noisy_minimizer(Problem(regularization, 20))
 
 
-@pytest.mark.parametrize("name", ["clip", "row_norm", "radius"])
-@pytest.mark.parametrize("value", [0.0, -0.9, math.nan])
+@covering(("value", [0.0, -0.9, math.nan]), ("name", ["clip", "row_norm", "radius"]))
 def test_a_problem_is_made_of_positive_numbers(name, value):
     """A radius of -0.9 makes |residual| <= 1 - 0.9 look like a bound, and rows shrunk to 0 count as not shrunk."""
     with pytest.raises(DiscreetError):

@@ -12,6 +12,7 @@ from discreet.accounting import Release
 from discreet.curator import Problem
 from discreet.losses import Squared
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
+from tests.covering import covering
 from tests.solvers.perturbation.cases import RELATIONS, opened
 
 ALPHA, CLOSE = 0.01, 1e-8
@@ -59,25 +60,21 @@ def logistic_reference(X, y):
 
 
 @NAMED
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("intercept", [True, False])
+@covering(("intercept", [True, False]), ("engine", ["dense", "sparse"]))
 def test_binary_logistic(small_table, solver, engine, intercept):
     y = (small_table.signs > 0).astype(int)
     ours = fitted(DPLogisticRegression, small_table, y, solver, engine, intercept)
     assert ours == pytest.approx(logistic_reference(with_ones(small_table, intercept), y), abs=CLOSE)
 
 
-@pytest.mark.parametrize("solver", ["output", "objective"])
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("intercept", [True, False])
+@covering(("intercept", [True, False]), ("engine", ["dense", "sparse"]), ("solver", ["output", "objective"]))
 def test_softmax(small_table, solver, engine, intercept):
     ours = fitted(DPLogisticRegression, small_table, small_table.labels, solver, engine, intercept)
     assert ours == pytest.approx(logistic_reference(with_ones(small_table, intercept), small_table.labels), abs=CLOSE)
 
 
 @NAMED
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("intercept", [True, False])
+@covering(("intercept", [True, False]), ("engine", ["dense", "sparse"]))
 def test_ridge_in_a_generous_ball(small_table, solver, engine, intercept):
     ours = fitted(DPRidge, small_table, small_table.numbers, solver, engine, intercept)
     reference = Ridge(len(small_table.X) * ALPHA, fit_intercept=False, solver="cholesky")
@@ -123,8 +120,7 @@ def test_poisson_within_its_limit(small_table, solver, engine):
     assert ours[0] == pytest.approx(reference.coef_, abs=CLOSE)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
+@covering(("solver", ["output", "objective", "exponential"]), ("relation", RELATIONS))
 def test_by_name_and_under_every_relation(small_table, solver, relation):
     y = (small_table.signs > 0).astype(int)
     X = small_table.X

@@ -1,5 +1,6 @@
 """Published noise and regularizers of the one-shot solvers, and the lecture's example in which noise cannot help."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -10,10 +11,11 @@ from discreet import Budget, DPLogisticRegression
 from discreet.accounting import Perturbation, Plan, Release, calibrate, price_plan
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.losses import Logistic
+from discreet.losses import Logistic, Softmax, Squared
+from discreet.losses.base import least, values
 from discreet.penalties import NoPenalty
-from discreet.solvers import ObjectivePerturbation, OutputPerturbation
-from discreet.solvers.perturbation_base import noise_lengths
+from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
+from discreet.solvers.perturbation import noise_lengths
 from discreet.testing import seeded
 
 BUDGET = Budget(0.5, 1e-5, "zero_out")
@@ -45,6 +47,29 @@ def test_the_papers_noise_is_refused_where_its_theorem_does_not_hold():
         multiplier(weak)
     with pytest.raises(Unsupported, match="tight or paper"):
         OutputPerturbation(calibration="slides")
+
+
+def largest_loss(loss, points, domain):
+    """The largest loss over rows at the corners of the box that are no longer than the declared norm."""
+    rows = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=domain.n_features))) * domain.feature_bounds
+    rows = rows[np.linalg.norm(rows, axis=1) <= domain.row_norm * (1 + 1e-12)]
+    targets = range(domain.n_outputs) if domain.n_outputs > 1 else (-domain.target_bound, domain.target_bound)
+    margins = np.einsum("rj,ij...->ir...", rows, points).reshape(-1, domain.n_outputs)
+    return max(float(values(loss, m, float(t)) - least(loss, float(t))) for m in margins for t in targets)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared(), Softmax(3)], ids=["logistic", "squared", "softmax"])
+@pytest.mark.parametrize("row_norm", [1.0, 4.0])
+def test_candidates_losses_are_bounded_by_what_is_declared(loss, row_norm):
+    """By the lesser of the row norm and the columns' ranges: no loss is larger, and for one output some is as large."""
+    bounds, shape = np.array([1.0, 0.5, 2.0, 1.0]), (4, 3) if loss.n_outputs > 1 else (4,)
+    domain = replace(facts(), feature_bounds=bounds, row_norm=row_norm, n_outputs=loss.n_outputs)
+    points = np.stack([np.zeros(shape), 2.0 * np.eye(4)[1].reshape(4, *(1,) * (len(shape) - 1)) * np.ones(shape)])
+    bound = ExponentialMechanism(candidates=points).plan(domain, loss, NoPenalty()).releases[0].clip
+    true = largest_loss(loss, points, domain)
+    assert bound >= true * (1 - 1e-12)
+    if loss.n_outputs == 1:
+        assert bound == pytest.approx(true)
 
 
 @pytest.mark.parametrize("n", [1000, 100_000])

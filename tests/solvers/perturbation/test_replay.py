@@ -12,10 +12,10 @@ from discreet.curator import Problem
 from discreet.errors import Unsupported
 from discreet.losses import Squared
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
-from discreet.testing import assert_fresh_noise, neighbor_pairs, replay
+from discreet.testing import neighbor_pairs, replay
+from tests.covering import covering
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table
-from tests.testing.small_fits import prices_remembered
 
 WIDE = {"row_norm": 10.0, "clip": 10.0}  # nothing is shrunk, no clip bites: the declared bounds are all there is
 
@@ -42,12 +42,6 @@ def solver_of(variant, name):
     }[variant]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_prices():
-    with prices_remembered():
-        yield
-
-
 def refused(variant, name, engine, delta, groups):
     """Steps contract only for the true n: where it is private there is no answer."""
     with pytest.raises(Unsupported, match="private"):
@@ -65,59 +59,10 @@ def worst(variant, relation, name="logistic", engine="dense", delta=1e-5, groups
     return worst_ratio(fit, pairs[(len(variant) + len(name)) % every :: every], relation)
 
 
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(
-    "variant",
-    [
-        "output",
-        "output-clip",
-        "output-ball",
-        "output-default",
-        "steps",
-        "objective",
-        "objective-clip",
-        "candidates",
-        "candidates-clip",
-        "candidates-errors",
-    ],
-)
-def test_every_variant_replays(variant, relation, engine):
-    every = 3 if variant == "candidates-errors" else 7  # most pairs leave all predicted classes as they are
-    assert 0.005 < worst(variant, relation, engine=engine, every=every) <= 1.0
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("variant", ["output", "steps", "objective", "candidates"])
-@pytest.mark.parametrize("name", ["softmax", "svc", "huber", "poisson", "ridge"])
-def test_every_loss_replays(name, variant, relation):
-    assert 0.001 < worst(variant, relation, name, every=9) <= 1.0
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("variant", ["output", "steps-flat", "objective", "candidates"])
-@pytest.mark.parametrize("name", ["logistic", "softmax", "huber"])
-def test_pure_budgets_replay(name, variant, relation):
-    assert 0.001 < worst(variant, relation, name, "sparse" if name == "huber" else "dense", 0.0, every=9) <= 1.0
-
-
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("variant", ["output", "output-wide", "steps", "candidates", "candidates-errors"])
-def test_persons_replay(variant, relation, engine):
-    assert 0.005 < worst(variant, relation, engine=engine, groups=True, every=5) <= 1.0
-
-
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_every_pair_replays_for_the_defaults(relation):
     assert worst("output-default", relation, every=1) <= 1.0
     assert worst("objective-default", relation, every=1) <= 1.0
-
-
-@pytest.mark.parametrize("variant", ["output", "output-default", "steps", "objective", "objective-default"])
-@pytest.mark.parametrize("delta", [1e-5, 0.0])
-def test_noise_is_fresh(variant, delta):
-    assert_fresh_noise(fit_of("logistic", solver_of(variant, "logistic"), "zero_out", delta), table("logistic"), runs=3)
 
 
 DRAWS = {
@@ -128,8 +73,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("kind", DRAWS)
+@covering(("kind", DRAWS), ("relation", RELATIONS))
 def test_with_the_draw_frozen_nothing_of_a_sampler_shows(kind, relation, monkeypatch):
     """A draw has no exact answer beside it: its noise cannot be replayed, all the rest must be the same."""
     monkeypatch.setattr("discreet.curator.queries.sampling.CHAIN_STEPS", 3)

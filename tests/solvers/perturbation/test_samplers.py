@@ -9,7 +9,7 @@ from scipy import stats
 from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
 from discreet.accounting import Plan, Release
 from discreet.curator import Problem, session
-from discreet.curator.queries import candidates, sampling
+from discreet.curator.queries import choices, sampling
 from discreet.losses import Huber, Logistic, SmoothedHinge, Squared
 from discreet.solvers import ExponentialMechanism
 from tests.priced import priced_at
@@ -72,8 +72,8 @@ def test_more_epsilon_than_was_given_is_noticed(monkeypatch):
 
 def test_half_the_range_is_noticed(monkeypatch):
     given_noise(monkeypatch, 2.0)
-    honest = candidates.unit_for
-    monkeypatch.setattr(candidates, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
+    honest = choices.unit_for
+    monkeypatch.setattr(choices, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
     assert p_value(chosen(), ORACLE) < CHANCE
 
 

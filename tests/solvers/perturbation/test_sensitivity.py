@@ -15,18 +15,12 @@ from discreet.curator.queries import minimizers
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, SmoothedHinge
 from discreet.solvers import OutputPerturbation
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.perturbation.cases import RELATIONS, fit_of, opened, table
-from tests.testing.small_fits import prices_remembered
 
 LAMBDA, N = 50.0, 6
 LINEAR = SmoothedHinge(0.5)  # with coefficients so short that no margin reaches 1/2: slope -t everywhere
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_prices():
-    with prices_remembered():
-        yield
 
 
 def points_of(X, y, loss, relation, problem, *, query="noisy_minimizer", n=None, groups=None, **asked):
@@ -58,8 +52,7 @@ def neighbor_of(X, y, record, label, relation, rng):
     return changed, labels
 
 
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-@pytest.mark.parametrize("relation", RELATIONS)
+@covering(("relation", RELATIONS), ("engine", ["dense", "sparse"]))
 def test_a_search_for_the_worst_neighbor_comes_within_a_percent_and_not_beyond(relation, engine):
     """Linear losses attain a C / lambda: opposite corners of the feature box under replace_one."""
     rng = np.random.default_rng(0)

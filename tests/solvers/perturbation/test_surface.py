@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import discreet
 from discreet import (
@@ -22,8 +21,8 @@ from discreet import (
 )
 from discreet.errors import Unsupported
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
+from tests.covering import covering
 from tests.solvers.perturbation.cases import RELATIONS, stream, table
-from tests.testing.small_fits import prices_remembered
 
 KINDS = {
     "logistic": DPLogisticRegression,
@@ -42,7 +41,7 @@ REMEDY = re.compile(r"solver=|radius|Bounds\(|penalty|delta|candidates=|clip=|Hu
 
 @pytest.fixture(autouse=True, scope="module")
 def _cheap_prices():
-    with prices_remembered(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr("discreet.curator.queries.sampling.CHAIN_STEPS", 5)  # only that it is run, not how well it mixes
         yield
 
@@ -84,16 +83,20 @@ def test_every_combination_fits_or_names_what_would(name):
         assert fits == set()  # penalties with corners
 
 
-@pytest.mark.parametrize("solver", [OutputPerturbation, ObjectivePerturbation, ExponentialMechanism])
-@pytest.mark.parametrize("name", ["linear", "ridge"])
-@pytest.mark.parametrize("relation", RELATIONS)
+@covering(
+    ("relation", RELATIONS),
+    ("name", ["linear", "ridge"]),
+    ("solver", [OutputPerturbation, ObjectivePerturbation, ExponentialMechanism]),
+)
 def test_squared_loss_fits_in_a_ball(name, solver, relation):
     model = fit(name, solver(radius=2.0), relation, n=12)
     assert model.certificate_.verify()
 
 
-@pytest.mark.parametrize("name", ["lasso", "elastic"])
-@pytest.mark.parametrize("solver", [OutputPerturbation(radius=1.0), ObjectivePerturbation(radius=1.0), "exponential"])
+@covering(
+    ("solver", [OutputPerturbation(radius=1.0), ObjectivePerturbation(radius=1.0), "exponential"]),
+    ("name", ["lasso", "elastic"]),
+)
 def test_penalties_with_corners_are_sent_elsewhere(name, solver):
     with pytest.raises(Unsupported, match=r"solver='gd'|radius"):
         fit(name, solver)
@@ -112,15 +115,6 @@ SOLVERS = {
 @pytest.fixture(scope="module")
 def fitted():
     return {name: fit("logistic", solver, "zero_out") for name, solver in SOLVERS.items()}
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-def test_parameters_and_clones(fitted, name):
-    model = fitted[name]
-    assert model.get_params()["solver"] is SOLVERS[name]
-    copy = clone(model)
-    assert copy.solver == SOLVERS[name]
-    assert not hasattr(copy, "coef_")
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -13,6 +13,7 @@ from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Softmax, Squared
 from discreet.solvers import ExponentialMechanism
 from discreet.testing import neighbor_pairs, seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.perturbation.cases import RELATIONS, bounds_of, candidates_of, fit_of, opened, stream, table
 
@@ -41,8 +42,7 @@ def log_law(measurement):
     return scores - np.log(np.exp(scores).sum())
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
+@covering(("engine", ["dense", "sparse"]), ("outputs", [1, 3]))
 def test_a_score_is_the_number_of_errors(engine, outputs):
     from scipy import sparse
 
@@ -104,8 +104,7 @@ def test_the_worst_record_reaches_the_claim_and_not_more(relation):
     assert found.max() - found.min() == pytest.approx(EPSILON, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["logistic", "svc", "softmax"])
-@pytest.mark.parametrize("relation", RELATIONS)
+@covering(("relation", RELATIONS), ("name", ["logistic", "svc", "softmax"]))
 def test_likelihood_ratios_of_neighbors_are_within_the_claim(relation, name):
     """Through the estimator, on hostile neighbors: the choice is all that is released, the count is not needed."""
     fit = fit_of(name, candidates_of(name, score="zero_one"), relation, 0.0, EPSILON)

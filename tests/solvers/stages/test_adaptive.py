@@ -1,6 +1,7 @@
 """A stage around DP-AGD: its releases and the inner answers share one zCDP filter."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,13 +13,17 @@ from discreet.accounting.rdp import zcdp_of_budget
 from discreet.errors import PlanViolation
 from discreet.losses import Logistic, Softmax, Squared
 from discreet.penalties import L2, NoPenalty
-from discreet.solvers import AdaptiveDescent, Standardized, Whitened
+from discreet.solvers import AdaptiveDescent, Preconditioned
 from discreet.testing import neighbor_pairs, seeded
+from tests.covering import covering
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 from tests.solvers.whitened.test_price import problem
 
-STAGES = {"whitened": Whitened, "standardized": Standardized}
+STAGES = {
+    "whitened": partial(Preconditioned, coordinates="full"),
+    "standardized": partial(Preconditioned, coordinates="diagonal"),
+}
 LOSSES = {"logistic": Logistic(), "squared": Squared()}
 OWN = {"noisy_mean": 0.04, "noisy_mean_squares": 0.08, "noisy_second_moment": 0.2, "noisy_target_moments": 0.05}
 EACH = pytest.mark.parametrize("around", STAGES)
@@ -60,14 +65,13 @@ def test_the_noise_of_a_stage_is_what_its_charge_says(around):
 
 
 def test_a_fixed_release_is_answered_as_often_as_planned():
-    curator, _, _ = run(Standardized(AdaptiveDescent(n_rounds=3)), Logistic())
+    curator, _, _ = run(Preconditioned(AdaptiveDescent(n_rounds=3), "diagonal"), Logistic())
     with pytest.raises(PlanViolation, match="rho"):
         curator.noisy_mean(clip=1.0, n=100.0)
 
 
 @EACH
-@pytest.mark.parametrize("name", ["logistic", "ridge"])
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@covering(("relation", ["zero_out", "replace_one"]), ("name", ["logistic", "ridge"]))
 def test_a_stage_around_adaptive_rounds_replays(around, name, relation):
     pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
     plain = {"penalty": None} if name == "logistic" else {"alpha": 0.0}
@@ -77,7 +81,7 @@ def test_a_stage_around_adaptive_rounds_replays(around, name, relation):
 
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3)])
 def test_a_penalty_is_followed_in_whitened_coordinates(loss):
-    solver = Whitened(AdaptiveDescent(n_rounds=400), floor=1e-9)
+    solver = Preconditioned(AdaptiveDescent(n_rounds=400), floor=1e-9)
     data, budget = problem(loss), Budget(math.inf)
     plan = solver.plan(data.domain(budget.neighbors, loss), loss, L2(5.0))
     strong = solver.solve(data.open(price_plan(plan, budget), loss), L2(5.0)).coefficients

@@ -3,11 +3,13 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from discreet import Budget, DPLasso, DPLogisticRegression, DPRidge, load
+from discreet.accounting import Plan
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator.session import Session
@@ -16,29 +18,26 @@ from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
 from discreet.penalties.base import prox_coordinate
-from discreet.penalties.rescaled import Rescaled
+from discreet.penalties.recoded import Rescaled
 from discreet.solvers import (
     CoordinateDescent,
-    Declared,
     ExponentialMechanism,
     Geometry,
     GradientDescent,
     GreedyCoordinateDescent,
     ObjectivePerturbation,
     OutputPerturbation,
-    Standardized,
+    Preconditioned,
     StochasticGradientDescent,
     VarianceReducedDescent,
-    Whitened,
-    center_and_scale,
-    stage,
+    coordinates,
 )
 from discreet.testing import neighbor_pairs, replay, seeded
+from tests.covering import covering
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 from tests.solvers.whitened.cases import answers_left
 from tests.solvers.whitened.test_price import problem
-from tests.testing.small_fits import prices_remembered
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 INNER = {
@@ -49,15 +48,13 @@ INNER = {
     "cd, blocks": CoordinateDescent(n_inner=3, block_size=2, geometry=Geometry(smoothness="private")),
     "gcd": GreedyCoordinateDescent(n_steps=3),
 }
-STAGES = {"whitened": Whitened, "standardized": Standardized, "declared": Declared}
+STAGES = {
+    "whitened": partial(Preconditioned, coordinates="full"),
+    "standardized": partial(Preconditioned, coordinates="diagonal"),
+    "declared": partial(Preconditioned, coordinates="declared"),
+}
 EACH = pytest.mark.parametrize("inner", INNER)
 EACH_STAGE = pytest.mark.parametrize("around", STAGES)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_prices():
-    with prices_remembered():
-        yield
 
 
 def run(solver, loss, relation="zero_out", epsilon=1.0, penalty=None, **facts):
@@ -123,11 +120,10 @@ ONE_SHOT = {
 }
 
 
-@pytest.mark.parametrize("inner", ONE_SHOT)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+@covering(("relation", ["zero_out", "replace_one"]), ("inner", ONE_SHOT))
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=["logistic", "squared"])
 def test_a_one_shot_solver_on_standardized_rows_costs_the_budget(inner, relation, loss):
-    curator, _, solution = run(Standardized(ONE_SHOT[inner]), loss, relation)
+    curator, _, solution = run(Preconditioned(ONE_SHOT[inner], "diagonal"), loss, relation)
     assert np.isfinite(solution.coefficients).all()
     assert set(answers_left(curator).values()) <= {0}
     price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
@@ -145,9 +141,12 @@ def test_the_plan_covers_what_is_minimized_on_recoded_rows(loss, other):
 
     Losses other than the logistic one are held to the curvature alone.
     """
-    planned, domain = Standardized(ONE_SHOT["objective"]), problem(loss).domain(Budget(1.0).neighbors, loss)
+    planned, domain = (
+        Preconditioned(ONE_SHOT["objective"], "diagonal"),
+        problem(loss).domain(Budget(1.0).neighbors, loss),
+    )
     plan = planned.plan(domain, loss, NoPenalty())
-    solver = Standardized(replace(ONE_SHOT["objective"], **other))
+    solver = Preconditioned(replace(ONE_SHOT["objective"], **other), "diagonal")
     curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6)), loss)
     with pytest.raises(PlanViolation, match="priced for another"):
         solver.solve(curator, NoPenalty())
@@ -156,19 +155,16 @@ def test_the_plan_covers_what_is_minimized_on_recoded_rows(loss, other):
 # --------------------------------------------------------------------------------------------------- replay
 
 
-@pytest.mark.parametrize("inner", ONE_SHOT)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("name", ["logistic", "ridge"])
+@covering(("name", ["logistic", "ridge"]), ("relation", ["zero_out", "replace_one"]), ("inner", ONE_SHOT))
 def test_one_shot_solvers_on_standardized_rows_replay(inner, relation, name):
     plain = {"penalty": L2(0.01)} if name == "logistic" else {"alpha": 0.01}
     pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
-    fit = fit_of(name, Standardized(ONE_SHOT[inner]), relation, **plain)
+    fit = fit_of(name, Preconditioned(ONE_SHOT[inner], "diagonal"), relation, **plain)
     assert worst_ratio(fit, pairs[::6], relation) <= 1.0
 
 
 @EACH
-@pytest.mark.parametrize("around", ["whitened", "standardized"])
-@pytest.mark.parametrize("name", ["logistic", "ridge"])
+@covering(("name", ["logistic", "ridge"]), ("around", ["whitened", "standardized"]))
 def test_compositions_replay(inner, around, name):
     relation = RELATIONS[(len(inner) + len(around) + len(name)) % 3]
     solver = STAGES[around](INNER[inner])
@@ -178,10 +174,11 @@ def test_compositions_replay(inner, around, name):
     assert worst_ratio(fit_of(name, solver, relation, **plain), pairs[::6], relation) <= 1.0
 
 
-@pytest.mark.parametrize("penalty", [L1(0.01), L2(0.01), ElasticNet(0.01, 0.01), Box(-1.0, 1.0)])
-@pytest.mark.parametrize("inner", ["gd", "cd", "cd, blocks"])
+@covering(
+    ("inner", ["gd", "cd", "cd, blocks"]), ("penalty", [L1(0.01), L2(0.01), ElasticNet(0.01, 0.01), Box(-1.0, 1.0)])
+)
 def test_penalties_in_standard_units_replay(inner, penalty):
-    fit = fit_of("logistic", Standardized(INNER[inner]), "zero_out", penalty=penalty)
+    fit = fit_of("logistic", Preconditioned(INNER[inner], "diagonal"), "zero_out", penalty=penalty)
     pairs = list(neighbor_pairs(*table("logistic"), relation="zero_out", bounds=bounds_of("logistic")))
     assert worst_ratio(fit, pairs[::12], "zero_out") <= 1.0
 
@@ -198,11 +195,13 @@ LIMIT = {
 LIMIT_SHOT = {name: replace(solver, regularization=1e-7, clip=1e3, row_norm=1e3) for name, solver in ONE_SHOT.items()}
 
 
-@pytest.mark.parametrize(
-    ("inner", "around"),
-    [*itertools.product(LIMIT, ("whitened", "standardized")), *((inner, "standardized") for inner in LIMIT_SHOT)],
+@covering(
+    ("name", ["logistic", "ridge"]),
+    (
+        ("inner", "around"),
+        [*itertools.product(LIMIT, ("whitened", "standardized")), *((inner, "standardized") for inner in LIMIT_SHOT)],
+    ),
 )
-@pytest.mark.parametrize("name", ["logistic", "ridge"])
 def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, around, name):
     more = {"floor": 1e-9} if around == "whitened" else {}
     facts = {"bounds": 1.0, "epsilon": math.inf, "delta": 1e-6, "neighbors": "zero_out"}
@@ -216,8 +215,7 @@ def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, aro
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("strength", [1e-4, 0.05, 1.0])
-@pytest.mark.parametrize("name", ["logistic", "ridge"])
+@covering(("name", ["logistic", "ridge"]), ("strength", [1e-4, 0.05, 1.0]))
 def test_coordinate_steps_follow_an_l2_penalty_into_whitened_coordinates(small_table, name, strength):
     """It is not separable there: parabolas above it, renewed each pass, lead to the same optimum."""
     facts = {"bounds": 1.0, "epsilon": math.inf, "delta": 1e-6, "neighbors": "zero_out", "alpha": strength}
@@ -226,7 +224,7 @@ def test_coordinate_steps_follow_an_l2_penalty_into_whitened_coordinates(small_t
     else:
         made, y, facts = DPRidge, small_table.numbers, {**facts, "target": (-1.0, 1.0)}
     best = made(solver="gd", **facts).fit(small_table.X, y)
-    model = made(solver=Whitened(LIMIT["cd"], floor=1e-9), **facts).fit(small_table.X, y)
+    model = made(solver=Preconditioned(LIMIT["cd"], floor=1e-9), **facts).fit(small_table.X, y)
     found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
@@ -243,7 +241,7 @@ def test_a_penalty_in_standard_units_is_that_of_the_features(small_table, inner,
     facts = {"epsilon": math.inf, "delta": 1e-6, "bounds": [(-1, 1), (-3, 3), (-1, 1)], "target": (-1.0, 1.0)}
     facts |= {"fit_intercept": False, "neighbors": "zero_out"}
     best = DPRidge(solver="gd", **facts)
-    model = DPRidge(solver=Standardized((LIMIT | LIMIT_SHOT)[inner]), **facts)
+    model = DPRidge(solver=Preconditioned((LIMIT | LIMIT_SHOT)[inner], "diagonal"), **facts)
     for one in (best, model):
         one.penalty = penalty
         one.fit(small_table.X, small_table.numbers)
@@ -277,7 +275,7 @@ def findings(solver, name="logistic", relation="replace_one", words="high"):
 @pytest.mark.parametrize("around", ["whitened", "standardized"])
 def test_a_stage_that_reads_exact_values_is_caught(monkeypatch, around):
     """The center is the records' own mean instead of the noisy one."""
-    solver, honest = STAGES[around](INNER["gd"]), center_and_scale.estimate_features
+    solver, honest = STAGES[around](INNER["gd"]), coordinates.estimate_features
     assert not findings(solver)
 
     def exact(curator, n, *scale):
@@ -285,58 +283,78 @@ def test_a_stage_that_reads_exact_values_is_caught(monkeypatch, around):
         mean = records.rows[:, : len(found.recoding.center)].mean(axis=0) / records.grid.one
         return replace(found, recoding=replace(found.recoding, center=mean))
 
-    monkeypatch.setattr(center_and_scale, "estimate_features", exact)
+    monkeypatch.setattr(coordinates, "estimate_features", exact)
     assert findings(solver)
 
 
 @pytest.mark.parametrize("around", ["whitened", "standardized"])
 def test_a_stage_that_forgets_its_share_is_refused(monkeypatch, around):
     """A plan without the stage's own releases: the curator answers nothing that was not planned."""
-    monkeypatch.setattr(STAGES[around], "releases", lambda self, domain, loss: ())
+    monkeypatch.setattr(Preconditioned, "releases", lambda self, domain, loss: ())
     with pytest.raises(PlanViolation, match="noisy_mean"):
         fit_of("logistic", STAGES[around](INNER["gd"]))(*table("logistic"))
 
 
 def test_a_stage_that_is_answered_without_being_charged_is_caught(monkeypatch):
     """Its releases are priced at a thousandth of what they are answered with."""
-    solver, plan, multiplier = Whitened(INNER["gd"]), stage.Stage.plan, Session.multiplier
+    solver, plan, multiplier = Preconditioned(INNER["gd"]), Preconditioned.plan, Session.multiplier
     own = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 
     def cheaper(self, domain, loss, penalty):
         made = plan(self, domain, loss, penalty)
         priced = (replace(r, relative_noise=r.relative_noise * (1000 if r.query in own else 1)) for r in made.releases)
-        return stage.Plan(priced)
+        return Plan(priced)
 
     def answered(self, release):
         return multiplier(self, release) / (1000 if release.query in own else 1)
 
-    monkeypatch.setattr(stage.Stage, "plan", cheaper)
+    monkeypatch.setattr(Preconditioned, "plan", cheaper)
     monkeypatch.setattr(Session, "multiplier", answered)
     assert "price" in findings(solver)
 
 
 def test_a_stage_that_counts_twice_is_caught(monkeypatch):
     """The inner solver sees the count that was released; asking once more is refused by the plan."""
-    monkeypatch.setattr(stage.Inside, "noisy_count", lambda self: self._curator.noisy_count())
+    monkeypatch.setattr(Session, "remember_count", lambda self, count: None)
     with pytest.raises(PlanViolation, match="noisy_count"):
-        fit_of("logistic", Whitened(INNER["gd"]), "add_remove")(*table("logistic"))
+        fit_of("logistic", Preconditioned(INNER["gd"]), "add_remove")(*table("logistic"))
 
 
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
 REFUSED = {
-    "one-shot": (Whitened(ObjectivePerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
-    "one-shot, declared": (Declared(OutputPerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
-    "noisy descent": (Standardized(OutputPerturbation(n_steps=3)), Logistic(), NoPenalty(), "iterative"),
-    "a draw": (Whitened(ExponentialMechanism(regularization=1.0)), Logistic(), NoPenalty(), "iterative|fixed plan"),
-    "a paper's noise": (Standardized(CoordinateDescent(calibration="slides")), Logistic(), NoPenalty(), "fixed plan"),
-    "a stage in a stage": (Standardized(Whitened(GradientDescent())), Logistic(), NoPenalty(), "iterative"),
-    "counts": (Standardized(GradientDescent()), Poisson(2.0), NoPenalty(), "gd"),
-    "corners, whitened": (Whitened(GradientDescent()), Logistic(), L1(0.1), "Standardized"),
-    "greedy, whitened": (Whitened(GreedyCoordinateDescent()), Logistic(), L2(0.1), "Standardized"),
-    "groups": (Standardized(GradientDescent()), Logistic(), GroupL2(0.1, ((0, 1),)), "separable"),
-    "a recipe in a stage": (Whitened(Recipe()), Logistic(), NoPenalty(), "iterative"),
+    "one-shot": (Preconditioned(ObjectivePerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
+    "one-shot, declared": (
+        Preconditioned(OutputPerturbation(regularization=1.0), "declared"),
+        Logistic(),
+        NoPenalty(),
+        "iterative",
+    ),
+    "noisy descent": (Preconditioned(OutputPerturbation(n_steps=3), "diagonal"), Logistic(), NoPenalty(), "iterative"),
+    "a draw": (
+        Preconditioned(ExponentialMechanism(regularization=1.0)),
+        Logistic(),
+        NoPenalty(),
+        "iterative|fixed plan",
+    ),
+    "a paper's noise": (
+        Preconditioned(CoordinateDescent(calibration="slides"), "diagonal"),
+        Logistic(),
+        NoPenalty(),
+        "fixed plan",
+    ),
+    "a stage in a stage": (
+        Preconditioned(Preconditioned(GradientDescent()), "diagonal"),
+        Logistic(),
+        NoPenalty(),
+        "estimated once",
+    ),
+    "counts": (Preconditioned(GradientDescent(), "diagonal"), Poisson(2.0), NoPenalty(), "gd"),
+    "corners, whitened": (Preconditioned(GradientDescent()), Logistic(), L1(0.1), "diagonal"),
+    "greedy, whitened": (Preconditioned(GreedyCoordinateDescent()), Logistic(), L2(0.1), "diagonal"),
+    "groups": (Preconditioned(GradientDescent(), "diagonal"), Logistic(), GroupL2(0.1, ((0, 1),)), "separable"),
+    "a recipe in a stage": (Preconditioned(Recipe()), Logistic(), NoPenalty(), "iterative"),
 }
 
 
@@ -347,15 +365,17 @@ def test_what_does_not_compose_is_refused_before_anything_is_released(case):
         solver.plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, penalty)
 
 
-@pytest.mark.parametrize("bad", [{"mean_share": 0.0}, {"mean_share": 0.95}, {"constant": -1.0}, {"target_share": 1.0}])
-@pytest.mark.parametrize("around", [Whitened, Standardized])
+@covering(
+    ("around", [partial(Preconditioned, coordinates=kind) for kind in ("full", "diagonal")]),
+    ("bad", [{"mean_share": 0.0}, {"mean_share": 0.95}, {"constant": -1.0}, {"target_share": 1.0}]),
+)
 def test_bad_settings_of_stages_are_refused(around, bad):
     with pytest.raises(Unsupported):
         around(GradientDescent(), **bad)
 
 
 def test_a_composition_is_saved_and_loaded(tmp_path):
-    solver = Standardized(CoordinateDescent(n_inner=6, average="last"), constant=0.7)
+    solver = Preconditioned(CoordinateDescent(n_inner=6, average="last"), "diagonal", constant=0.7)
     X, y, _ = table("ridge")
     model = DPLasso(2.0, 1e-5, bounds=bounds_of("ridge"), solver=solver).fit(X, y)
     again = load(model.save(tmp_path / "model.zip"))

@@ -5,6 +5,7 @@ The claims are ``Typical.moment``, which gradient steps divide by, and ``Typical
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,13 +17,17 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty
-from discreet.solvers import Declared, GradientDescent, Standardized, Whitened, coordinate_defaults
+from discreet.solvers import GradientDescent, Preconditioned, settings
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.solvers.whitened.cases import rows_through
-from tests.testing.small_fits import prices_remembered
 
 N = 400
-STAGES = {"whitened": Whitened, "standardized": Standardized, "declared": Declared}
+STAGES = {
+    "whitened": partial(Preconditioned, coordinates="full"),
+    "standardized": partial(Preconditioned, coordinates="diagonal"),
+    "declared": partial(Preconditioned, coordinates="declared"),
+}
 LIMITS = {"whitened": 2.9, "standardized": 1.0, "declared": 1.0}
 """Rows are shrunk to what is claimed. Whitened directions within the noise may be 1 / 0.35, the floor, as steep."""
 
@@ -71,10 +76,7 @@ def estimated(around, X, epsilon):
     return estimate.typical, rows.T @ rows / N
 
 
-@pytest.mark.parametrize("stored", ["dense", "sparse"])
-@pytest.mark.parametrize("epsilon", [0.5, 4.0, 100.0])
-@pytest.mark.parametrize("around", STAGES)
-@pytest.mark.parametrize("table", TABLES)
+@covering(("table", TABLES), ("around", STAGES), ("epsilon", [0.5, 4.0, 100.0]), ("stored", ["dense", "sparse"]))
 def test_the_claimed_curvature_is_at_least_the_measured_one(table, around, epsilon, stored):
     if stored == "sparse" and around == "whitened":
         return  # refused
@@ -150,21 +152,21 @@ def what_is_learned(X, solver, task, epsilon, stored=np.asarray):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("epsilon", [4.0, 1000.0])
-@pytest.mark.parametrize("task", ["classes", "numbers", "lasso"])
-@pytest.mark.parametrize("solver", ["auto", "gd", "sgd", "svrg", "agd", "cd", "gcd"])
+@covering(
+    ("solver", ["auto", "gd", "sgd", "svrg", "agd", "cd", "gcd"]),
+    ("task", ["classes", "numbers", "lasso"]),
+    ("epsilon", [4.0, 1000.0]),
+)
 def test_steps_of_no_solver_run_away(solver, task, epsilon):
     """No default is worse than the trivial model on tables that are steeper than most."""
     if (solver, task) == ("agd", "lasso"):
         return  # refused
-    with prices_remembered():
-        for name, X in steep_tables().items():
-            assert what_is_learned(X, solver, task, epsilon) > -0.02, name
+    for name, X in steep_tables().items():
+        assert what_is_learned(X, solver, task, epsilon) > -0.02, name
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("task", ["classes", "numbers", "lasso"])
-@pytest.mark.parametrize("solver", ["auto", "gd", "cd", "gcd"])
+@covering(("solver", ["auto", "gd", "cd", "gcd"]), ("task", ["classes", "numbers", "lasso"]))
 def test_nor_on_sparse_records(solver, task):
     for name, X in steep_tables().items():
         assert what_is_learned(X, solver, task, 1000.0, sparse.csr_array) > -0.02, name
@@ -173,5 +175,5 @@ def test_nor_on_sparse_records(solver, task):
 def test_longer_rows_would_be_noticed(monkeypatch):
     """What coordinate steps once bore: rows of 1.5 root mean squares per column."""
     assert what_is_learned(steep_tables()["equal"], "gcd", "lasso", 1000.0) > 0.7
-    monkeypatch.setattr(coordinate_defaults, "ROW", 1.5)
+    monkeypatch.setattr(settings, "ROW", 1.5)
     assert what_is_learned(steep_tables()["equal"], "gcd", "lasso", 1000.0) < -0.5

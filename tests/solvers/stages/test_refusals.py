@@ -1,5 +1,6 @@
 """A composition that cannot be run is refused before anything is charged: what is opened is answered."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -13,19 +14,17 @@ from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
     CoordinateDescent,
-    Declared,
     ExponentialMechanism,
     GradientDescent,
     GreedyCoordinateDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    Preconditioned,
     Sandwich,
-    Standardized,
     StochasticGradientDescent,
     VarianceReducedDescent,
-    Whitened,
 )
-from tests.testing.small_fits import prices_remembered
+from tests.covering import covering
 
 N = 400
 INNER = {
@@ -49,14 +48,14 @@ SAMPLED = {
 """Their prices take seconds each, so not every kind of table has them."""
 AROUND = {
     "alone": lambda solver: solver,
-    "whitened": Whitened,
-    "standardized": Standardized,
-    "declared": Declared,
+    "whitened": partial(Preconditioned, coordinates="full"),
+    "standardized": partial(Preconditioned, coordinates="diagonal"),
+    "declared": partial(Preconditioned, coordinates="declared"),
     "sandwich": Sandwich,
-    "sandwich, whitened": lambda solver: Sandwich(Whitened(solver)),
-    "sandwich, declared": lambda solver: Sandwich(Declared(solver)),
-    "declared, standardized": lambda solver: Declared(Standardized(solver)),
-    "standardized, whitened": lambda solver: Standardized(Whitened(solver)),
+    "sandwich, whitened": lambda solver: Sandwich(Preconditioned(solver)),
+    "sandwich, declared": lambda solver: Sandwich(Preconditioned(solver, "declared")),
+    "declared, standardized": lambda solver: Preconditioned(Preconditioned(solver, "diagonal"), "declared"),
+    "standardized, whitened": lambda solver: Preconditioned(Preconditioned(solver), "diagonal"),
 }
 MODELS = {
     "logistic": (DPLogisticRegression, {"classes": (0, 1)}),
@@ -73,12 +72,6 @@ KINDS = {
     "start": {"start": (np.zeros(3), 0.0)},
     "moments": {"public_moments": (np.zeros(3), np.eye(3) / 3)},
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cheap_prices():
-    with prices_remembered():
-        yield
 
 
 def table(model):
@@ -111,11 +104,11 @@ def answered(monkeypatch, solver, model, kind):
 
 
 def a_third():
-    """Every solver in every stage on every kind of table, with one of the models: a Latin square of these."""
-    names = list(MODELS)
-    for i, j, k in product(range(len(INNER)), range(len(AROUND)), range(len(KINDS))):
-        inner, around, kind = list(INNER)[i], list(AROUND)[j], list(KINDS)[k]
-        model = names[(i + j + k) % 3]
+    """Every solver in every stage, with a kind of table and a model in turn."""
+    names, kinds = list(MODELS), list(KINDS)
+    for i, j in product(range(len(INNER)), range(len(AROUND))):
+        inner, around, kind = list(INNER)[i], list(AROUND)[j], kinds[(i + j) % len(kinds)]
+        model = names[(i + j) % 3]
         yield inner, around, "logistic" if (model, kind) == ("softmax", "start") else model, kind
 
 
@@ -125,7 +118,6 @@ def test_what_is_opened_is_answered(monkeypatch, inner, around, model, kind):
     answered(monkeypatch, lambda: AROUND[around](INNER[inner]), model, kind)
 
 
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize(("inner", "model"), [("sgd", "logistic"), ("svrg", "linear")])
+@covering((("inner", "model"), [("sgd", "logistic"), ("svrg", "linear")]), ("around", AROUND))
 def test_with_sampled_steps_too(monkeypatch, inner, model, around):
     answered(monkeypatch, lambda: AROUND[around](SAMPLED[inner]), model, "plain")

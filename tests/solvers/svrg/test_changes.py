@@ -17,6 +17,7 @@ from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import BufferedEntropy
 from tests.solvers.svrg.cases import RELATIONS, bounds_for, by_hand, change, opened, ratio_of, shaped
@@ -35,8 +36,7 @@ def table(n=9, p=3, seed=0):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("budget", [Budget(1.0, 1e-6, "zero_out"), PURE, Budget(3.0, 1e-6)])
-@pytest.mark.parametrize("clip", [1e-9, 0.02, 0.6, 50.0])
+@covering(("clip", [1e-9, 0.02, 0.6, 50.0]), ("budget", [Budget(1.0, 1e-6, "zero_out"), PURE, Budget(3.0, 1e-6)]))
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_the_sum_is_that_of_plain_integers(loss, clip, budget):
     rng = np.random.default_rng(3)
@@ -58,8 +58,7 @@ def test_persons_share_one_bound(loss):
     assert seen.exact.tolist() == expected
 
 
-@pytest.mark.parametrize("engine", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("groups", [None, np.array([2, 0, 1, 0, 2, 1, 0, 2, 2])])
+@covering(("groups", [None, np.array([2, 0, 1, 0, 2, 1, 0, 2, 2])]), ("engine", [np.asarray, sparse.csr_array]))
 def test_both_gradients_see_the_same_sample(engine, groups, monkeypatch):
     """The sample is drawn once an answer; a record in it changes from anchor to w, the others stay out."""
     X, y = table()
@@ -148,8 +147,7 @@ def proportional(relation, clip):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("clip", [2.0, 1e-3, 1e-12, 1e-150])
+@covering(("clip", [2.0, 1e-3, 1e-12, 1e-150]), ("relation", RELATIONS))
 def test_the_noise_vanishes_with_the_clip(relation, clip):
     assert proportional(relation, clip) > SIGNIFICANCE
 

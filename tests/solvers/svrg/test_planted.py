@@ -7,7 +7,7 @@ import pytest
 
 from discreet.accounting.plan import Plan
 from discreet.budget import Neighbors
-from discreet.curator.known_answers.gradients import check_change_kernels, check_kernels
+from discreet.curator.known_answers import check_change_kernels, check_kernels
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.session import Session
 from discreet.losses import Logistic, Squared

@@ -12,10 +12,11 @@ from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
-from discreet.losses.constants import gradient_bound, gradient_smoothness
+from discreet.losses.base import gradient_bound, gradient_smoothness
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import VarianceReducedDescent
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import BufferedEntropy
 
@@ -85,8 +86,7 @@ def test_the_real_curator_is_not_asked_either():
     assert (model.coef_ == 0).all()
 
 
-@pytest.mark.parametrize("average", ["last", "uniform"])
-@pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.3)])
+@covering(("penalty", [NoPenalty(), L2(0.3)]), ("average", ["last", "uniform"]))
 def test_the_steps_are_those_of_the_algorithm(average, penalty):
     """On a quadratic a change is exact, so that inner steps are plain proximal gradient steps."""
     step = 0.3

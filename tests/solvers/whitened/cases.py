@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.records import admission, containers
 from discreet.losses import Logistic, Squared
-from discreet.solvers import Declared, GradientDescent, Standardized, Whitened
+from discreet.solvers import GradientDescent, Preconditioned
 from tests.replaying import window
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
@@ -22,7 +23,11 @@ LARGE = np.finfo(np.float64).max
 FINE_CLIP = 1e-5  # outer products on the fine grid fit the lattice for short rows only
 
 
-STAGES = {"full": Whitened, "diagonal": Standardized, "plain": Declared}
+STAGES = {
+    "full": partial(Preconditioned, coordinates="full"),
+    "diagonal": partial(Preconditioned, coordinates="diagonal"),
+    "plain": partial(Preconditioned, coordinates="declared"),
+}
 
 
 def descent(form="full", n_steps=12, *, momentum=0.7, step=1.0, clip=0.4, average="last", **stage):

@@ -1,7 +1,7 @@
 """A statistical audit of the moments: what the worst record betrays through the real release path.
 
-As in tests/privacy/test_audit.py: one release at noise multiplier 1 is exactly 1-Gaussian-DP, so the best test between
-the worst neighbors must come near mu = 1 and never above.
+One release at noise multiplier 1 is exactly 1-Gaussian-DP, so the best test between the worst neighbors must come near
+mu = 1 and never above.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ from discreet.budget import Budget
 from discreet.curator.private_data import PrivateData
 from discreet.curator.queries import moments
 from discreet.losses import Logistic
+from tests.covering import covering
 from tests.priced import at_noise
 
 RUNS = 20_000
@@ -45,8 +46,7 @@ def lower_bound_on_mu(query, relation, monkeypatch):
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("query", CLIPS)
+@covering(("query", CLIPS), ("relation", ["zero_out", "replace_one"]))
 def test_a_moment_gives_away_what_is_claimed_and_no_more(query, relation, monkeypatch):
     assert 0.75 <= lower_bound_on_mu(query, relation, monkeypatch) <= 1.0
 

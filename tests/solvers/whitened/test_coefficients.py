@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.curator.records.recoding import Recoding
-from discreet.solvers.center_and_scale import affine
+from discreet.solvers.propagation import affine
+from tests.covering import covering
 from tests.solvers.whitened.cases import records_of
 
 P = 4
@@ -23,10 +24,12 @@ def predictors(recoding, X, w, intercept=True):
     return recoding.target_center + recoding.target_scale * (z @ w), admitted @ recoding.coefficients(w)
 
 
-@pytest.mark.parametrize("target", [{}, {"target_center": 0.7, "target_scale": 0.03}])
-@pytest.mark.parametrize("outputs", [None, 1, 3])
-@pytest.mark.parametrize("kind", ["none", "diagonal", "square", "narrow", "wide"])
-@pytest.mark.parametrize("intercept", [True, False])
+@covering(
+    ("intercept", [True, False]),
+    ("kind", ["none", "diagonal", "square", "narrow", "wide"]),
+    ("outputs", [None, 1, 3]),
+    ("target", [{}, {"target_center": 0.7, "target_scale": 0.03}]),
+)
 def test_the_predictor_is_the_same(kind, outputs, intercept, target):
     if not intercept:
         target = {key: value for key, value in target.items() if key != "target_center"}

@@ -11,7 +11,7 @@ import pytest
 from discreet.curator import curator as curator_module
 from discreet.curator.engines.base import coefficient_limits
 from discreet.curator.kernels import moments as kernels
-from discreet.curator.known_answers.moments import check_moment_kernels
+from discreet.curator.known_answers import check_moment_kernels, check_recoding_kernels
 from discreet.curator.queries import moments
 from discreet.curator.records import recoding as recoding_module
 from discreet.curator.records.recoding import Recoding
@@ -22,15 +22,18 @@ from tests.curator.queries import test_moments
 from tests.curator.records import test_recoding
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
 from tests.solvers.whitened import test_price, test_sensitivity
-from tests.solvers.whitened.cases import MOMENTS, contribution, opened, ratio_squared
-from tests.solvers.whitened.test_replay import SOLVERS
+from tests.solvers.whitened.cases import MOMENTS, contribution, descent, opened, ratio_squared
+
+SOLVERS = {"full": descent("full", n_steps=3)}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _checked_kernels():
     """The self-test would find some of these bugs on its first run: it is to have had that."""
     for sparse in (False, True):
-        check_moment_kernels(sparse=sparse)
+        check_recoding_kernels(sparse=sparse)
+        for moment in ("mean", "squares", "outer"):
+            check_moment_kernels(moment=moment, sparse=sparse)
 
 
 def findings(kind="full", name="logistic", relation="replace_one", groups=False, words="high"):
@@ -73,16 +76,17 @@ def test_outer_products_that_are_not_clipped(monkeypatch):
 
 
 def _mutant(monkeypatch, change):
-    """The kernel of outer products with its source changed, in plain Python, wherever it is looked for."""
+    """Run changed source, in plain Python, where the compiled kernel of outer products would."""
     space = dict(vars(kernels))
-    source = "".join(inspect.getsource(kernel.py_func) for kernel in (kernels._add_products, kernels.outer_sums))
-    source = re.sub(r"^@njit.*$", "", source, flags=re.MULTILINE)
+    source = "".join(
+        inspect.getsource(kernel.py_func) for kernel in (kernels._add_products, kernels.add_outer_products)
+    )
+    source = re.sub(r"^@(njit|kernel).*$", "", source, flags=re.MULTILINE)
     for old, new in change.items():
         assert old in source, "the kernel has changed: so must this bug"
         source = source.replace(old, new)
     exec(source, space)
-    for place in (kernels, test_moments):
-        monkeypatch.setattr(place, "outer_sums", space["outer_sums"])
+    monkeypatch.setattr(kernels.add_outer_products, "compiled", space["add_outer_products"])
 
 
 def _strips():
@@ -97,13 +101,13 @@ def _limits():
 MUTANTS = {
     "no flush": ({"since >= _FLUSH or ": ""}, _limits),
     "a flush too late": ({"since >= _FLUSH or ": "since >= 4 * _FLUSH or "}, _limits),
-    "what was flushed counts again": ({"part[:] = 0.0": "pass"}, _strips),
+    "what was flushed counts again": ({"part[j, k] = 0.0": "pass"}, _strips),
     "no mirror": ({"out[j, k] = out[k, j]": "pass"}, _strips),
     "a mirror of the diagonal": ({"out[j, k] = out[k, j]": "out[j, k] = out[k, k]"}, _strips),
     "no diagonal": ({"for k in range(j, p):": "for k in range(j + 1, p):"}, _strips),
-    "coefficients twice": ({"right[j] * weights": "right[j] * weights * weights"}, _strips),
-    "coefficients forgotten": ({"right[j] * weights": "right[j]"}, _strips),
-    "rows of the last strip left in this one": ({"weights[:] = 0.0": "pass", "right[:] = 0.0": "pass"}, _strips),
+    "coefficients twice": ({" * float(coefficients[first + i])": " * float(coefficients[first + i]) ** 2"}, _strips),
+    "coefficients forgotten": ({" * float(coefficients[first + i])": ""}, _strips),
+    "rows of the last strip left in this one": ({"left[j, i] = 0.0": "pass"}, _strips),
     "a column for another": ({"s01 += a0[i] * b1[i]": "s01 += a0[i] * b0[i]"}, _strips),
     "a sum written over": ({"out[j, k] += s00": "out[j, k] = s00"}, _strips),
 }
@@ -127,7 +131,7 @@ def test_the_kernel_in_plain_python_is_honest(monkeypatch):
 def test_a_stale_kernel_is_found_before_it_answers(monkeypatch, bug):
     _mutant(monkeypatch, MUTANTS[bug][0])
     with pytest.raises(StaleKernels):
-        check_moment_kernels.__wrapped__(sparse=False)
+        check_moment_kernels.__wrapped__(moment="outer", sparse=False)
 
 
 def test_recode_checks_its_kernels_itself(monkeypatch):
@@ -135,7 +139,7 @@ def test_recode_checks_its_kernels_itself(monkeypatch):
         raise StaleKernels("stale")
 
     curator = opened(np.ones((4, 3)), np.ones(4), ["noisy_mean"])
-    monkeypatch.setattr(curator_module, "check_moment_kernels", refuse)
+    monkeypatch.setattr(curator_module, "check_recoding_kernels", refuse)
     with pytest.raises(StaleKernels):
         curator.recode(Recoding(np.zeros(3), np.ones(3)))
 

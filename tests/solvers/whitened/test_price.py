@@ -17,6 +17,7 @@ from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
 from discreet.testing import seeded
+from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.whitened.cases import RELATIONS, answers_left, descent
 
@@ -81,8 +82,7 @@ def test_the_certificate_costs_the_whole_budget_and_not_more(kind, relation, eps
 
 
 @EACH
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("stored", ["dense", "sparse"])
+@covering(("stored", ["dense", "sparse"]), ("intercept", [True, False]))
 def test_shares_add_up_to_one(kind, intercept, stored):
     solver, loss = SOLVERS[kind]
     if stored == "sparse" and kind.startswith("full"):

@@ -7,14 +7,17 @@ from discreet import Bounds
 from discreet.curator.records.recoding import Recoding, recoded
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
+from tests.covering import covering
 from tests.curator.records.test_recoding import a_table
 from tests.solvers.whitened.cases import opened, records_of
 
 TWO, ONES = np.zeros(2), np.ones(2)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", ["center", "scale", "constant", "matrix", "target_center", "target_scale"])
+@covering(
+    ("where", ["center", "scale", "constant", "matrix", "target_center", "target_scale"]),
+    ("bad", [np.nan, np.inf, -np.inf]),
+)
 def test_numbers_that_are_not_finite_are_refused(where, bad, monkeypatch):
     value = {"center": np.array([0, bad]), "scale": np.array([bad, 1.0]), "matrix": np.array([1.0, bad, 1.0])}
     facts = {"center": TWO, "scale": ONES, where: value.get(where, bad)}
@@ -135,8 +138,9 @@ def test_a_loss_is_rescaled_but_not_replaced():
     assert curator.loss == Huber(1.0)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), SmoothedHinge(0.5), Poisson(2.0)])
-@pytest.mark.parametrize("facts", [{"target_center": 0.1}, {"target_scale": 2.0}])
+@covering(
+    ("facts", [{"target_center": 0.1}, {"target_scale": 2.0}]), ("loss", [Logistic(), SmoothedHinge(0.5), Poisson(2.0)])
+)
 def test_targets_move_only_where_the_loss_sees_residuals(loss, facts):
     bounds = Bounds(1.0, target=(0.0, 4.0)) if loss.task == "regression" else None
     curator = opened(*a_table(12, p=2), ["noisy_mean"], loss=loss, intercept=True, bounds=bounds)

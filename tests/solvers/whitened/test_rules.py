@@ -11,10 +11,11 @@ from discreet.curator.records.recoding import Recoding
 from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L2, NoPenalty
-from discreet.solvers import GradientDescent, Standardized, Whitened
-from discreet.solvers.center_and_scale import LEAST_SCALE, affine, estimate_features, feature_releases
-from discreet.solvers.default_rules import STEEP, typical_row_norm
-from discreet.solvers.stage import quadratic
+from discreet.solvers import GradientDescent, Preconditioned
+from discreet.solvers.coordinates import LEAST_SCALE, estimate_features, feature_releases, ridge_in
+from discreet.solvers.propagation import affine
+from discreet.solvers.settings import STEEP, typical_row_norm
+from tests.covering import covering
 from tests.solvers.whitened.cases import bounds_of, descent, opened, records_of
 
 P = 4
@@ -46,15 +47,13 @@ def a_recoding(kind, intercept=True):
     return Recoding(center, 10.0 ** rng.uniform(-2, 1, P), 0.4, 1.0, matrix, target_center=middle)
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("alpha", [1e-7, 0.1, 1e6])
+@covering(("alpha", [1e-7, 0.1, 1e6]), ("intercept", [True, False]), ("outputs", [1, 3]))
 def test_a_ridge_step_is_the_minimum(outputs, intercept, alpha):
     """(v - v0) / step + alpha Q^T (Q v + c) = 0, with a target center in c, for any strength."""
     recoding, domain = a_recoding("matrix", intercept), a_domain(p=P + intercept, outputs=outputs, intercept=intercept)
     linear, offset = affine(recoding, domain)
     start = np.random.default_rng(2).normal(size=domain.shape)
-    v = quadratic(L2(alpha), recoding, domain).prox(start, 0.7)
+    v = ridge_in(L2(alpha), recoding, domain).prox(start, 0.7)
     w = (linear @ v).T + offset
     pull = 0.7 * alpha * (linear.T @ w.T)
     size = 0.7 * alpha * np.linalg.norm(linear) ** 2 * np.abs(v).max()  # what cancels in the pull
@@ -68,14 +67,14 @@ def test_without_a_matrix_slopes_are_penalized_one_by_one(outputs):
     recoding, domain = a_recoding("none"), a_domain(p=P + 1, outputs=outputs)
     units = np.append(1 / recoding.scale, recoding.constant)
     start = np.random.default_rng(2).normal(size=domain.shape)
-    v = Standardized(GradientDescent())._penalty(L2(0.3), recoding, domain).prox(start, 0.7)
+    v = Preconditioned(GradientDescent(), "diagonal")._penalty(L2(0.3), recoding, domain).prox(start, 0.7)
     np.testing.assert_allclose((v - start).T + 0.7 * 0.3 * units**2 * v.T, 0.0, atol=1e-12)
 
 
 def test_no_penalty_moves_nothing():
     for penalty in (NoPenalty(), L2(0.0)):
         start = np.ones(P + 1)
-        inside = Whitened(GradientDescent())._penalty(penalty, a_recoding("matrix"), a_domain(p=P + 1))
+        inside = Preconditioned(GradientDescent())._penalty(penalty, a_recoding("matrix"), a_domain(p=P + 1))
         np.testing.assert_array_equal(inside.prox(start, 0.7), start)
 
 

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from discreet.curator.records.recoding import Recoding
 from discreet.losses import Squared
+from tests.covering import covering
 from tests.solvers.whitened.cases import (
     FINE_CLIP,
     LABELS,
@@ -74,9 +75,7 @@ def searched(query, layout, relation, pure, rounds=2):
     return best
 
 
-@pytest.mark.parametrize("pure", [False, True])
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("query", "layout"), CASES)
+@covering((("query", "layout"), CASES), ("relation", RELATIONS), ("pure", [False, True]))
 def test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond(query, layout, relation, pure):
     worst = searched(query, layout, relation, pure)
     assert worst <= 1
@@ -85,9 +84,7 @@ def test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond(query, layout, rela
     assert worst >= (0.25 if constant else ATTAINED)
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("persons", [False, True])
-@pytest.mark.parametrize("pure", [False, True])
+@covering(("pure", [False, True]), ("persons", [False, True]), ("relation", RELATIONS))
 def test_targets_move_their_moments_up_to_the_bound(relation, persons, pure):
     """Exchanging one moves them by less than is paid for, as the docstring says: sqrt(2) B of 2 B, 9/8 B in L1."""
     found = []
@@ -102,8 +99,7 @@ def test_targets_move_their_moments_up_to_the_bound(relation, persons, pure):
     assert expected * 0.98 <= worst <= expected * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("layout", ["dense", "sparse", "fine", "centered", "persons"])
-@pytest.mark.parametrize("query", [*MOMENTS, "noisy_target_moments"])
+@covering(("query", [*MOMENTS, "noisy_target_moments"]), ("layout", ["dense", "sparse", "fine", "centered", "persons"]))
 def test_null_records_add_nothing(query, layout):
     if query == "noisy_second_moment" and layout == "sparse":
         pytest.skip("not answered")
@@ -122,8 +118,7 @@ def test_a_value_beyond_all_bounds_is_the_bound(query):
     assert contribution(query, np.full(P, LARGE))[0] == contribution(query, np.ones(P))[0]
 
 
-@pytest.mark.parametrize("layout", ["dense", "persons", "fine", "recoded", "sparse", "sparse persons"])
-@pytest.mark.parametrize("query", MOMENTS)
+@covering(("query", MOMENTS), ("layout", ["dense", "persons", "fine", "recoded", "sparse", "sparse persons"]))
 def test_sums_are_sums_of_contributions(query, layout):
     """What was found for one unit holds in any table: whole tables differ by exactly that."""
     if query == "noisy_second_moment" and "sparse" in layout:
@@ -144,8 +139,7 @@ def test_sums_are_sums_of_contributions(query, layout):
     assert [int(v) for v in (one.exact - other.exact).ravel()] == [a - b for a, b in zip(*parts, strict=True)]
 
 
-@pytest.mark.parametrize("query", MOMENTS)
-@pytest.mark.parametrize("clip", [1e-280, 1e-18, 1e-14, 1e-12, 1e-10, 1e-6, 1e-2, 1.0, 10.0])
+@covering(("clip", [1e-280, 1e-18, 1e-14, 1e-12, 1e-10, 1e-6, 1e-2, 1.0, 10.0]), ("query", MOMENTS))
 def test_no_clip_is_too_small_for_the_bound(query, clip):
     """Coefficients are integers of 64 bits: a scale beyond them must not turn into another coefficient."""
     for row in (np.ones(P), -np.ones(P), np.array([0.3, -0.7, 0.1])):
@@ -182,8 +176,7 @@ def test_wide_rows_and_many_columns():
         assert ATTAINED <= worst <= 1
 
 
-@pytest.mark.parametrize("clip", [100.5, 1500.0, 2700.0, 4000.0])
-@pytest.mark.parametrize("query", ["noisy_mean_squares", "noisy_second_moment"])
+@covering(("query", ["noisy_mean_squares", "noisy_second_moment"]), ("clip", [100.5, 1500.0, 2700.0, 4000.0]))
 def test_whole_coefficients_do_not_bias_a_moment(query, clip):
     """A scale of 1.5 steps a unit is rounded down to 1 and put right afterwards."""
     rng = np.random.default_rng(0)

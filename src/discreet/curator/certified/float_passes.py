@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.kernels import float_sums, sparse_float_sums
+from discreet.curator.kernels import float_sums
 from discreet.curator.records.admission import Records
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
@@ -287,14 +287,14 @@ class SparseSmooth(_Passes):
 
         def part(first: int, last: int) -> Floats:
             out = np.zeros(w.size + 1)
-            sparse_float_sums.slopes_over_sparse(*facts, first, last, scaled, loss, margins, out)
+            float_sums.slopes_over_sparse(*facts, first, last, scaled, loss, margins, out)
             return out
 
         return self._unpacked(self._workers.sum(part, self.n_rows, self._csr[2].size * len(w)), margins)
 
     def margins(self, w: Floats, view: View) -> Floats:
         margins = np.empty((self.n_rows, len(w)))
-        sparse_float_sums.margins_over_sparse(*self._csr, view.shrinks, w / self._one, margins)
+        float_sums.margins_over_sparse(*self._csr, view.shrinks, w / self._one, margins)
         return margins
 
     def product(self, states: Floats, v: Floats, view: View) -> Floats:
@@ -302,7 +302,7 @@ class SparseSmooth(_Passes):
 
         def part(first: int, last: int) -> Floats:
             out = np.zeros(v.shape)
-            sparse_float_sums.product_over_sparse(*self._csr, view.curvature_weights, states, first, last, scaled, out)
+            float_sums.product_over_sparse(*self._csr, view.curvature_weights, states, first, last, scaled, out)
             return out
 
         return self._workers.sum(part, self.n_rows, self._csr[2].size * len(v)) / self._one
@@ -312,7 +312,7 @@ class SparseSmooth(_Passes):
 
         def part(first: int, last: int) -> Floats:
             out = np.zeros((p, p))
-            sparse_float_sums.add_pairs(*self._csr, scaled, first, last, out)
+            float_sums.add_pairs(*self._csr, scaled, first, last, out)
             return out
 
         return self._workers.sum(part, self.n_rows, self._csr[2].size)

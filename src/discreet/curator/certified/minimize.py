@@ -34,11 +34,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.curator.certified.descent import Descent, gradient_within
+from discreet.curator.certified.descent import Descent, Point, above, gradient_within, search, steps_for
 from discreet.curator.certified.float_passes import Smooth, SparseSmooth, by_outputs
-from discreet.curator.certified.newton_steps import Point, above, search, steps_for
 from discreet.curator.engines.base import LocalEngine
-from discreet.curator.known_answers.minimizer import check_smooth
+from discreet.curator.known_answers import check_smooth
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Floats

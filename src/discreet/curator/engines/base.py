@@ -34,6 +34,15 @@ class ExactSum(ABC):
         """Return the question to ask of units ``first`` to ``last - 1`` alone, which are numbered from 0 there."""
         return self
 
+    def with_units_at(self, places: Integers) -> Self:
+        """Return the question with unit k at ``places[k]``."""
+        return self
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it is asked of some units only."""
+        return False
+
 
 class Engine(ABC):
     """Private records, at hand or in parts elsewhere, and exact sums over all of them.
@@ -71,7 +80,8 @@ class LocalEngine(Engine):
         self.n_units, self.n_columns = records.n_units, records.n_columns
         self.is_sparse, self.is_grouped = records.sparse is not None, records.shares is not None
         self.workers = Workers(threads)
-        self.weights = row_weights(records.n_rows, records.shares)
+        self.parts = parts_of_units(records.n_rows, records.shares)
+        self.weights = self.parts if records.weights is None else self.parts * records.weights
         self.facts = RowFacts(records.targets, self.weights, Limits(records.norms, records.sums, records.shares))
 
     def total(self, question: ExactSum) -> Integers:
@@ -81,7 +91,7 @@ class LocalEngine(Engine):
         from discreet.curator.engines.parts import PartedEngine
 
         if once:
-            return PartedEngine(self.records, threads=self.workers.threads).recoded(placement, once=once)
+            return PartedEngine(self.records, threads=self.workers.threads, placement=placement)
         return type(self)(placement.of(self.records), threads=self.workers.threads)
 
     def whole(self) -> LocalEngine:
@@ -145,8 +155,8 @@ class RowFacts:
         return kept[1]
 
 
-def row_weights(n: int, shares: Integers | None) -> Floats:
-    """Return each row's weight: a person's loss is the mean over that person's rows."""
+def parts_of_units(n: int, shares: Integers | None) -> Floats:
+    """Return each row's part of its unit: a person's loss is the mean over that person's rows."""
     return np.ones(n) if shares is None else np.reciprocal(shares.astype(np.float64))
 
 

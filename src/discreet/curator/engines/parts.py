@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
-from discreet.curator.engines.dense import MOST_TILE_ROWS, DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.engines.local import MOST_TILE_ROWS, DenseEngine, engine_for
 from discreet.curator.engines.threads import Workers
 from discreet.curator.records.storage import rows_per_part
 from discreet.typing import Integers
@@ -29,11 +28,14 @@ if TYPE_CHECKING:
 def answered(records: Records, placement: Placement | None, question: ExactSum) -> Integers:
     """Return a question's exact sum over one part of the records, on one thread; recoded on the way by a placement."""
     seen = records if placement is None else placement.of(records, threads=1)
-    return question.over(_engine(seen))
+    return question.over(engine_for(seen, threads=1))
 
 
-def _engine(records: Records) -> LocalEngine:
-    return DenseEngine(records, threads=1) if records.sparse is None else SparseEngine(records, threads=1)
+def opened(records: Records) -> Engine:
+    """Return what a curator asks of its records: one engine where memory holds copies of them, parts where not."""
+    if records.storage.on_disk or not records.storage.holds_copies:
+        return PartedEngine(records)
+    return engine_for(records)
 
 
 class PartedEngine(Engine):
@@ -110,8 +112,7 @@ class PartedEngine(Engine):
     @cached_property
     def _whole(self) -> LocalEngine:
         records = self._records if self._placement is None else self._placement.of(self._records)
-        made = DenseEngine if records.sparse is None else SparseEngine
-        return made(records, threads=self._workers.threads)
+        return engine_for(records, threads=self._workers.threads)
 
 
 def _edges(records: Records, rows: int) -> list[int]:

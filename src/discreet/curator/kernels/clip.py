@@ -13,7 +13,8 @@ def bounded(value, limit):
     """The nearest integer to ``value`` within +-limit, as a float; 0 for NaN."""
     value = np.rint(value) if value == value else 0.0
     edge = float(limit)
-    return min(max(value, -edge), edge)
+    value = value if value > -edge else -edge
+    return value if value < edge else edge
 
 
 @njit(inline="always")
@@ -38,8 +39,7 @@ def bound_vector(values, limit, use_l1, out):
     total = int64(0)
     for k in range(values.size):
         v = values[k] * factor
-        v = min(max(v, -edge), edge) if v == v else 0.0
-        out[k] = int64(v)  # toward zero, so that rounding cannot lengthen the vector
+        out[k] = int64(within(v, edge))  # toward zero, so that rounding cannot lengthen the vector
         total += abs(out[k]) if use_l1 else out[k] * out[k]
     most = limit if use_l1 else limit * limit
     while total > most:  # rounding of `factor` alone can bring us here, by a hair

@@ -11,7 +11,8 @@ from numba import int64, njit
 from numba.extending import overload
 
 from discreet.curator.kernels.clip import rounded_bits, within
-from discreet.curator.kernels.interleave import interleaved
+from discreet.curator.kernels.hints import interleaved
+from discreet.curator.kernels.kernel import kernel
 from discreet.losses.base import derivative
 from discreet.penalties.base import prox_coordinate
 
@@ -19,7 +20,7 @@ _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to the nearest inte
 _ROUND_BITS = int(np.float64(_ROUND).view(np.int64))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, _nrt=False)
 def column_sum(x, slopes, scale, bound):
     """The sum over one tile of round(clip(slope x scale, +-bound)); ``bound`` is below 2^51."""
     total = int64(0)
@@ -30,7 +31,7 @@ def column_sum(x, slopes, scale, bound):
     return total - int64(x.size) * int64(_ROUND_BITS)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, _nrt=False)
 def shared_column_sum(x, slopes, scale, bounds):
     """The same where each row has its own bound: B // k for one of a person's k rows."""
     total = int64(0)
@@ -80,11 +81,13 @@ def _compiled_moved_column_sum(loss, x, moved, move, margin, target, slopes, mar
     return _in_one_loop if loss.instance_class.quadratic is True else _moved_column_sum
 
 
-@njit(cache=True, nogil=True)
-def coordinate_sums(tiles, margins, targets, weights, bounds, columns, scales, limits, margin_scale, loss, out):
-    """Add to ``out`` each chosen column's sum over all records; ``bounds`` (empty for records) are persons'."""
+@kernel(_nrt=False)
+def coordinate_sums(tiles, margins, targets, weights, bounds, columns, scales, limits, margin_scale, loss, slopes, out):
+    """Add to ``out`` each chosen column's sum over all records; ``bounds`` (empty for records) are persons'.
+
+    ``slopes`` is room for one tile's rows.
+    """
     count, _, rows = tiles.shape
-    slopes = np.empty(rows)
     for t in range(count):
         tile, margin, target, weight = tiles[t], margins[t], targets[t], weights[t]
         _slopes(rows, (margin, target, slopes, margin_scale, loss))
@@ -106,7 +109,7 @@ def _landed(penalty, w, gradient, step, j, to_grid, room):
     return within(landed, room) + 0.0  # no negative zero
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def coordinate_steps(
     tiles, margins, targets, weights, bounds, coordinates, noise, w, sums, room,
     scales, bound, units, n, steps, margin_scale, to_grid, loss, penalty,
@@ -146,7 +149,7 @@ def coordinate_steps(
         sums[j] += w[j] * float(coordinates.size - last[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_margins(indptr, indices, data, w, out):
     """Exact integer margins of compressed rows, as doubles."""
     for i in range(out.size):
@@ -157,7 +160,7 @@ def sparse_margins(indptr, indices, data, w, out):
         out[i] = total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, _nrt=False)
 def _entry_sum(rows, x, records, weights, bounds, scale, bound, margin_scale, loss):
     """One sparse column's sum: only its stored entries contribute.
 
@@ -179,7 +182,7 @@ def _entry_sum(rows, x, records, weights, bounds, scale, bound, margin_scale, lo
     return total - int64(rows.size) * int64(_ROUND_BITS)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_coordinate_sums(
     indptr, indices, data, records, weights, bounds, columns, scales, limits, margin_scale, loss, out
 ):
@@ -191,7 +194,7 @@ def sparse_coordinate_sums(
         out[c] += _entry_sum(rows, x, records, weights, own, scales[c], limits[c], margin_scale, loss)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_coordinate_steps(
     indptr, indices, data, records, weights, bounds, coordinates, noise, w, sums, room,
     scales, bound, units, n, steps, margin_scale, to_grid, loss, penalty,
@@ -220,7 +223,7 @@ def sparse_coordinate_steps(
         sums[j] += w[j] * float(coordinates.size - last[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=False)
 def within_sum(column, margins, targets, signs, margin_scale, threshold, loss, out):
     """Add +signs[i] where |slope x| <= threshold and -signs[i] where not (NaN counts as outside)."""
     for i in range(column.size):

@@ -1,12 +1,18 @@
-"""Admission: one record at a time from floating point to the integer grid."""
+"""Rows onto the integer grid, one at a time: at admission from floating point, later through a map of released values.
+
+Each output depends on its own row and on declared or released values alone: every loop stays inside a row, and the
+order of its additions is fixed by the source, so the same row gives the same integers in any table.
+"""
 
 import math
 
 import numpy as np
 from numba import int64, njit
 
+from discreet.curator.kernels.kernel import kernel
 
-@njit(cache=True, nogil=True)
+
+@njit(nogil=True, _nrt=False)
 def ceil_sqrt(s):
     """The smallest integer r with r^2 >= s, for 0 <= s < 2^62."""
     r = int64(math.sqrt(float(s)))
@@ -15,6 +21,13 @@ def ceil_sqrt(s):
     while r > 0 and (r - 1) * (r - 1) >= s:
         r -= 1
     return r
+
+
+@njit(inline="always")
+def _clamped(x, low, high):
+    """``x`` within [low, high], without numba's own ``min`` and ``max``, which are compiled for every kernel."""
+    x = x if x > low else low
+    return x if x < high else high
 
 
 @njit(inline="always")
@@ -30,7 +43,7 @@ def shrink(row, squares, longest):
     return squares
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=False)
 def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows, norms, sums):
     """Clip, scale and round each row of ``block`` into ``rows``; its norms (ceiling) and L1 norms next to it.
 
@@ -47,9 +60,8 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
         squares, total = int64(0), int64(0)
         if finite:
             for j in range(p):
-                x = min(max(source[j], low[j]), high[j]) * inverse[j]
-                x = min(max(np.rint(x), -float(one)), float(one))
-                row[j] = int64(x)
+                x = np.rint(_clamped(source[j], low[j], high[j]) * inverse[j])
+                row[j] = int64(_clamped(x, -float(one), float(one)))
                 squares += int64(row[j]) * int64(row[j])
             if longest >= 0 and squares > longest * longest:
                 squares = shrink(row[:p], squares, longest)
@@ -66,7 +78,7 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
         sums[i] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, longest, intercept, data, norms, sums):
     """The same for compressed rows: ``data`` holds the entries' integers; the intercept's stand at each row's end.
 
@@ -85,9 +97,8 @@ def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, 
         if finite:
             for e in range(last - first):
                 j = indices[first + e]
-                x = min(max(values[first + e], low[j]), high[j]) * inverse[j]
-                x = min(max(np.rint(x), -float(one)), float(one))
-                row[e] = int64(x)
+                x = np.rint(_clamped(values[first + e], low[j], high[j]) * inverse[j])
+                row[e] = int64(_clamped(x, -float(one), float(one)))
                 squares += int64(row[e]) * int64(row[e])
             if longest >= 0 and squares > longest * longest:
                 squares = shrink(row, squares, longest)
@@ -102,3 +113,141 @@ def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, 
                 data[at + e] = 0
         norms[i] = ceil_sqrt(squares)
         sums[i] = total
+
+
+LARGEST = 32767
+"""The largest integer that a recoded entry may be."""
+
+
+@njit(inline="always")
+def _factor(squares, row_norm):
+    """What shrinks a row onto ``row_norm``; 1 where it is short enough."""
+    return row_norm / math.sqrt(squares) if squares > row_norm * row_norm else 1.0
+
+
+@njit(inline="always")
+def _squares_of_four(z, squares):
+    """The squared norms of four rows, each added up in the order of its entries: four sums wait less than one."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(z.shape[1]):
+        s0 += z[0, k] * z[0, k]
+        s1 += z[1, k] * z[1, k]
+        s2 += z[2, k] * z[2, k]
+        s3 += z[3, k] * z[3, k]
+    squares[0], squares[1], squares[2], squares[3] = s0, s1, s2, s3
+
+
+@njit(inline="always")
+def _placed(z, length, one, longest, row):
+    """Round a row of doubles onto the grid and shrink it there; its norm (ceiling) and L1 norm."""
+    squares, total = int64(0), int64(0)
+    most = float(longest if longest < LARGEST else LARGEST)
+    scale = one * _factor(length, float(longest) / one)
+    for k in range(z.size):
+        x = z[k] * scale
+        row[k] = int64(np.rint(_clamped(x, -most, most))) if x == x else int64(0)
+        squares += int64(row[k]) * int64(row[k])
+    if squares > longest * longest:
+        squares = shrink(row, squares, longest)
+    for k in range(z.size):
+        total += abs(int64(row[k]))
+    return ceil_sqrt(squares), total
+
+
+@njit(inline="always")
+def _four_through(u, matrix, z):
+    """z = u matrix for four rows, four features at a time: every entry is added up in the same order in every row."""
+    for r in range(4):
+        for k in range(z.shape[1]):
+            z[r, k] = 0.0
+    p, j = u.shape[1], 0
+    while j + 4 <= p:
+        a0, a1, a2, a3 = u[0, j], u[0, j + 1], u[0, j + 2], u[0, j + 3]
+        b0, b1, b2, b3 = u[1, j], u[1, j + 1], u[1, j + 2], u[1, j + 3]
+        c0, c1, c2, c3 = u[2, j], u[2, j + 1], u[2, j + 2], u[2, j + 3]
+        d0, d1, d2, d3 = u[3, j], u[3, j + 1], u[3, j + 2], u[3, j + 3]
+        for k in range(z.shape[1]):
+            w0, w1, w2, w3 = matrix[j, k], matrix[j + 1, k], matrix[j + 2, k], matrix[j + 3, k]
+            z[0, k] += ((a0 * w0 + a1 * w1) + a2 * w2) + a3 * w3
+            z[1, k] += ((b0 * w0 + b1 * w1) + b2 * w2) + b3 * w3
+            z[2, k] += ((c0 * w0 + c1 * w1) + c2 * w2) + c3 * w3
+            z[3, k] += ((d0 * w0 + d1 * w1) + d2 * w2) + d3 * w3
+        j += 4
+    while j < p:
+        for r in range(4):
+            for k in range(z.shape[1]):
+                z[r, k] += u[r, j] * matrix[j, k]
+        j += 1
+
+
+@kernel(_nrt=False)
+def recode_rows(
+    rows, found, unit, center, inverse, constant, row_norm, matrix, one, longest, drop, u, z, squares,
+    out, norms, sums, factors,
+):  # fmt: skip
+    """out = matrix^T shrink((x - center) * inverse, constant) on the grid of ``one``; null rows stay null.
+
+    ``found`` are the norms of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity. ``factors`` receives
+    what each row was multiplied by. With ``drop``, rows longer than ``longest`` become null rows instead of shorter.
+    ``u`` and ``z`` are room for four rows and their images, ``squares`` for four norms.
+    """
+    n, p = rows.shape
+    last = center.size
+    most = (float(longest) / one) ** 2 if drop else np.inf
+    for start in range(0, n, 4):
+        count = 4 if n - start > 4 else n - start
+        for r in range(count):
+            row, v = rows[start + r], u[r]
+            for j in range(last):
+                v[j] = (float(row[j]) * unit - center[j]) * inverse[j]
+            if p > last:
+                v[last] = constant
+        _squares_of_four(u, squares)
+        for r in range(count):
+            factors[start + r] = _factor(squares[r], row_norm)
+            for j in range(p):
+                u[r, j] *= factors[start + r]
+        if matrix.size > 0:
+            _four_through(u, matrix, z)
+        image = z if matrix.size > 0 else u
+        _squares_of_four(image, squares)
+        for r in range(count):
+            i = start + r
+            if found[i] == 0 or squares[r] > most:
+                for k in range(out.shape[1]):
+                    out[i, k] = 0
+                norms[i], sums[i], factors[i] = 0, 0, 0.0
+            else:
+                norms[i], sums[i] = _placed(image[r], squares[r], one, longest, out[i])
+
+
+@kernel()
+def recode_sparse_rows(
+    indptr, indices, data, found, unit, inverse, constant, row_norm, diagonal, one, longest, out, norms, sums, factors
+):  # fmt: skip
+    """The same for compressed rows, without a center, entry by entry: absent ones stay absent."""
+    last = inverse.size
+    widest = 0
+    for i in range(indptr.size - 1):
+        widest = max(widest, indptr[i + 1] - indptr[i])
+    room = np.empty(widest)
+    for i in range(indptr.size - 1):
+        first, end = indptr[i], indptr[i + 1]
+        row, z = out[first:end], room[: end - first]
+        if found[i] == 0:
+            row[:] = 0
+            norms[i], sums[i], factors[i] = 0, 0, 0.0
+            continue
+        squares = 0.0
+        for e in range(first, end):
+            j = indices[e]
+            x = constant if j == last else float(data[e]) * unit * inverse[j]
+            z[e - first] = x
+            squares += x * x
+        factor = _factor(squares, row_norm)
+        length = 0.0
+        for e in range(end - first):
+            z[e] *= factor * diagonal[indices[first + e]]
+            length += z[e] * z[e]
+        norms[i], sums[i] = _placed(z, length, one, longest, row)
+        factors[i] = factor

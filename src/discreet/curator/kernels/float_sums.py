@@ -1,17 +1,19 @@
-"""Passes of the minimizer over dense tiles, in floating point: margins, slopes, gradients, products with Hessians.
+"""Passes of the minimizer in floating point: margins, slopes, gradients, products with Hessians.
 
 Nothing here is released as it stands: ``minimize.py`` proves how far the computed gradient can be from the true
 one. So sums may be reordered and fused, but only in the two functions that say so. The losses are compiled
 without: their exponential rounds by adding a large constant, which a compiler free to reorder would remove.
 
-Records are numbered through the tiles; ``margins`` and ``states`` hold a row for each, the padding's included.
-``shrinks`` are the factors that records are shrunk by, ``pulls`` are these times the records' weights.
+Dense records are numbered through the tiles; ``margins`` and ``states`` hold a row for each, the padding's included.
+``shrinks`` are the factors that records are shrunk by, ``pulls`` are these times the records' weights. Over compressed
+rows every addition keeps its rounding error, since a frequent column takes as many additions as there are records.
 """
 
 import numpy as np
 from numba import njit
 
-from discreet.curator.kernels.interleave import interleaved
+from discreet.curator.kernels.hints import interleaved
+from discreet.curator.kernels.kernel import kernel
 from discreet.losses.base import curvature, derivative, derivatives, value, values
 
 COLUMNS = 64
@@ -108,7 +110,7 @@ def _coefficients(i, args):
     products[i] = slope * pull[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slopes_over_tiles(tiles, targets, shrinks, pulls, limits, norms, w, loss, margins, out):
     """Add to ``out`` (p + 1) the sum of coefficients times x, and last the sum of |coefficient| times norm.
 
@@ -128,7 +130,7 @@ def slopes_over_tiles(tiles, targets, shrinks, pulls, limits, norms, w, loss, ma
     out[p] += size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slopes_of_many_over_tiles(tiles, targets, shrinks, pulls, norms, w, loss, margins, out):
     """The same for a loss of several outputs (no limits): ``out`` holds K rows of sums, one after the other."""
     count, p, rows = tiles.shape
@@ -155,7 +157,7 @@ def slopes_of_many_over_tiles(tiles, targets, shrinks, pulls, norms, w, loss, ma
     out[outputs * p] += size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def margins_over_tiles(tiles, shrinks, w, margins):
     """All records' margins."""
     rows = tiles.shape[2]
@@ -167,7 +169,7 @@ def margins_over_tiles(tiles, shrinks, w, margins):
                 margins[t * rows + i, k] = products[i] * shrinks[t, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def product_over_tiles(tiles, weights, states, v, out):
     """Add to ``out`` (K, p) the product of the losses' Hessian with ``v`` (K, p).
 
@@ -197,7 +199,7 @@ def product_over_tiles(tiles, weights, states, v, out):
                     out[k, j] += part[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def scale_tile(tile, roots, start, out):
     """Put the tile's records, each times its root, into the columns of ``out`` from ``start`` on."""
     p, rows = tile.shape
@@ -215,13 +217,13 @@ def _curvature(i, args):
     out[i] = curvature(loss, margin[i], target[i]) * weight[i] if abs(slope) <= limit[i] else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def curvatures(margins, targets, weights, limits, loss, out):
     """Every record's weighted curvature at its margin."""
     _curvature(out.size, (margins, targets, weights, limits, out, loss))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def probabilities(margins, targets, loss, out):
     """Every record's class probabilities: the slopes, and 1 more at the record's own class."""
     for i in range(margins.shape[0]):
@@ -237,7 +239,7 @@ def _weighted_value(i, args):
     out[i] = weight[i] * value(loss, margin[i], target[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_of_values(margins, targets, weights, loss):
     """The weighted sum of losses of one output, in blocks."""
     total, terms = 0.0, np.empty(BLOCK)
@@ -251,7 +253,7 @@ def sum_of_values(margins, targets, weights, loss):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_of_values_of_many(margins, targets, weights, loss):
     """The weighted sum of losses of several outputs, in blocks."""
     total, n = 0.0, margins.shape[0]
@@ -261,3 +263,91 @@ def sum_of_values_of_many(margins, targets, weights, loss):
             part += weights[i] * values(loss, margins[i], targets[i])
         total += part
     return total
+
+
+@njit(inline="always")
+def _product(columns, x, w):
+    total = 0.0
+    for e in range(x.size):
+        total += float(x[e]) * w[np.uint32(columns[e])]
+    return total
+
+
+@njit(inline="always")
+def _add_entries(columns, x, c, sums):
+    """sums[:, 0] + sums[:, 1] += c x, rounding errors kept in the second column (Knuth's two-sum)."""
+    for e in range(x.size):
+        j = np.uint32(columns[e])
+        a, b = sums[j, 0], c * float(x[e])
+        s = a + b
+        t = s - a
+        sums[j, 1] += (a - (s - t)) + (b - t)
+        sums[j, 0] = s
+
+
+@kernel()
+def slopes_over_sparse(
+    indptr, indices, data, targets, shrinks, pulls, limits, norms, first, last, w, loss, margins, out
+):  # fmt: skip
+    """Add to ``out`` (K p + 1) the records first to last: coefficients times x, then |coefficients| times norm."""
+    outputs, p = w.shape
+    sums, slopes, size = np.zeros((outputs, p, 2)), np.empty(outputs), 0.0
+    for i in range(first, last):
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for k in range(outputs):
+            margins[i, k] = _product(columns, x, w[k]) * shrinks[i]
+        derivatives(loss, margins[i], targets[i], slopes)
+        squares = 0.0
+        for k in range(outputs):
+            slope = slopes[k]
+            if outputs == 1:  # comparisons that let NaN through, so that it is seen
+                slope = limits[i] if slope > limits[i] else slope
+                slope = -limits[i] if slope < -limits[i] else slope
+            c = slope * pulls[i]
+            squares += c * c
+            _add_entries(columns, x, c, sums[k])
+        size += np.sqrt(squares) * norms[i]
+    for k in range(outputs):
+        for j in range(p):
+            out[k * p + j] += sums[k, j, 0] + sums[k, j, 1]
+    out[outputs * p] += size
+
+
+@kernel()
+def margins_over_sparse(indptr, indices, data, shrinks, w, margins):
+    """All records' margins."""
+    for i in range(margins.shape[0]):
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for k in range(w.shape[0]):
+            margins[i, k] = _product(columns, x, w[k]) * shrinks[i]
+
+
+@kernel()
+def product_over_sparse(indptr, indices, data, weights, states, first, last, v, out):
+    """Add to ``out`` (K, p) the product of the records' Hessian with ``v``; ``states`` as in ``product_over_tiles``."""
+    outputs = v.shape[0]
+    c = np.empty(outputs)
+    for i in range(first, last):
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        mean = 0.0
+        for k in range(outputs):
+            c[k] = _product(columns, x, v[k])
+            mean += states[i, k] * c[k]
+        for k in range(outputs):
+            ck = states[i, 0] * c[0] if outputs == 1 else weights[i] * states[i, k] * (c[k] - mean)
+            sums = out[k]
+            for e in range(x.size):
+                sums[np.uint32(columns[e])] += ck * float(x[e])
+
+
+@kernel()
+def add_pairs(indptr, indices, data, states, first, last, out):
+    """Add to ``out`` (p, p) the records' x x^T times their curvature: row and column as the entries are stored."""
+    for i in range(first, last):
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        h = states[i, 0]
+        if h != 0.0:
+            for a in range(x.size):
+                ha, line = h * float(x[a]), out[np.uint32(columns[a])]
+                for b in range(x.size):
+                    line[np.uint32(columns[b])] += ha * float(x[b])

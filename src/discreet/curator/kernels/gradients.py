@@ -12,29 +12,34 @@ per margin, clipped like a gradient's.
 
 For one output the arithmetic is the same in all three, so the integers are the same bit for bit. ``facts`` holds each
 row's target, weight and coefficient limit side by side: one fetch from memory, not three.
+
+Sums of clipped losses at several points score a private choice among candidates: a record adds an integer between 0 and
+its limit to each candidate's sum, its loss above the least for its own target, which is the same for all candidates. A
+null record's limit is 0.
 """
 
 import numpy as np
 from numba import int32, int64, njit
 
 from discreet.curator.kernels.clip import bound_vector, bounded
-from discreet.curator.kernels.prefetch import prefetch_entries, prefetch_row
-from discreet.losses.base import derivative, derivatives
+from discreet.curator.kernels.hints import prefetch_entries, prefetch_row
+from discreet.curator.kernels.kernel import kernel
+from discreet.losses.base import derivative, derivatives, least, value, values
 
 BLOCK = 32
 AHEAD = 4
 
 # What allocates nothing compiles in two thirds of the time without reference counts on its arrays.
-_LEAN = {"cache": True, "nogil": True, "_nrt": False}
+_LEAN = {"nogil": True, "_nrt": False}
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=False)
 def cut_tiles(rows, cells):
     """Copy rows into tiles, column by column, eight rows at a time; the last tile is filled up with null records."""
     size = cells.shape[2]
     for t in range(cells.shape[0]):
         first, tile = t * size, cells[t]
-        count = min(size, rows.shape[0] - first)
+        count = size if rows.shape[0] - first > size else rows.shape[0] - first
         whole = count - count % 8
         for k in range(0, whole, 8):
             x = rows[first + k : first + k + 8]
@@ -69,6 +74,13 @@ def tile_margins(tile, w, margins):
         j += 1
 
 
+@kernel(_nrt=False)
+def margins_over_tiles(tiles, w, margins):
+    """Exact integer margins of all records, tile by tile."""
+    for t in range(tiles.shape[0]):
+        tile_margins(tiles[t], w, margins[t])
+
+
 @njit(**_LEAN)
 def add_tile(tile, coefficients, out):
     """Add each feature's exact integer sum of coefficient times value."""
@@ -96,7 +108,7 @@ def add_tile(tile, coefficients, out):
         j += 1
 
 
-@njit(**_LEAN)
+@kernel(_nrt=False)
 def gradient_over_tiles(tiles, targets, weights, limits, w, margin_scale, scale, loss, margins, coefficients, out):
     """Add to ``out`` the sum over all records of clip(loss'(margin)) x, in lattice steps.
 
@@ -129,7 +141,7 @@ def _add_rows(rows, chosen, coefficients, out):
             out[j] += c0 * int64(x0[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradient_over_batch(rows, facts, chosen, w, margin_scale, scale, loss, out):
     """Add to ``out`` the sum over the chosen records of clip(loss'(margin)) x, in lattice steps."""
     margins, coefficients = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK, dtype=np.int32)
@@ -167,7 +179,7 @@ def _coefficients(loss, margins, facts, scale, use_l1, slopes, coefficients):
         bound_vector(slopes, int64(limit), use_l1, coefficients)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradient_over_rows(rows, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
     """Add to ``out`` (K, p) the sum over the chosen records of the clipped gradient, in lattice steps."""
     outputs, p = w.shape
@@ -189,7 +201,7 @@ def gradient_over_rows(rows, facts, chosen, w, margin_scale, scale, use_l1, loss
                     sums[j] += c * int64(x[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradient_over_sparse_batch(indptr, indices, data, facts, chosen, w, margin_scale, scale, loss, out):
     """Compressed rows, one output: only stored entries are touched. Unsigned indices spare a test for negative ones.
 
@@ -216,7 +228,7 @@ def gradient_over_sparse_batch(indptr, indices, data, facts, chosen, w, margin_s
                 out[np.uint32(columns[e])] += c * int64(x[e])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradient_over_sparse_rows(indptr, indices, data, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
     """The same over compressed rows: only stored entries are touched."""
     outputs = w.shape[0]
@@ -251,7 +263,7 @@ def _change_coefficients(loss, margins, anchored, facts, scale, use_l1, slopes, 
         bound_vector(slopes, int64(limit), use_l1, coefficients)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def change_over_rows(rows, facts, chosen, w, anchor, margin_scale, anchor_scale, scale, use_l1, loss, out):
     """Add to ``out`` (K, p) the sum over the chosen records of the clipped change, in lattice steps."""
     outputs, p = w.shape
@@ -274,7 +286,7 @@ def change_over_rows(rows, facts, chosen, w, anchor, margin_scale, anchor_scale,
                     sums[j] += c * int64(x[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def change_over_sparse_rows(
     indptr, indices, data, facts, chosen, w, anchor, margin_scale, anchor_scale, scale, use_l1, loss, out
 ):
@@ -297,3 +309,59 @@ def change_over_sparse_rows(
             if c != 0:
                 for e in range(x.size):
                     sums[columns[e]] += c * int64(x[e])
+
+
+@njit(inline="always")
+def _clipped(loss_value, limit):
+    """The nearest integer within [0, limit]; NaN becomes the limit, so that nothing passes the clip."""
+    edge = float(limit)
+    loss_value = loss_value if loss_value < edge else edge
+    return int64(np.rint(loss_value if loss_value > 0.0 else 0.0))
+
+
+@kernel()
+def values_over_tiles(tiles, targets, scales, limits, w, margin_scales, loss, out):
+    """Add to ``out`` the sum over all records of the clipped loss at each row of ``w``, in lattice steps."""
+    rows = tiles.shape[2]
+    margins = np.empty(rows, dtype=np.int64)
+    for t in range(tiles.shape[0]):
+        target, scale, limit = targets[t], scales[t], limits[t]
+        for c in range(w.shape[0]):
+            tile_margins(tiles[t], w[c], margins)
+            total = int64(0)
+            for i in range(rows):
+                above = value(loss, float(margins[i]) * margin_scales[c], target[i]) - least(loss, target[i])
+                total += _clipped(above * scale[i], limit[i])
+            out[c] += total
+
+
+@kernel()
+def values_over_rows(rows, targets, scales, limits, first, last, w, margin_scales, loss, out):
+    """The same, row by row, for any number of outputs: ``w`` is (candidates, outputs, p)."""
+    margins = np.empty(w.shape[1])
+    for i in range(first, last):
+        x = rows[i]
+        for c in range(w.shape[0]):
+            for k in range(w.shape[1]):
+                total, wk = int64(0), w[c, k]
+                for j in range(x.size):
+                    total += int64(x[j]) * int64(wk[j])
+                margins[k] = float(total) * margin_scales[c]
+            above = values(loss, margins, targets[i]) - least(loss, targets[i])
+            out[c] += _clipped(above * scales[i], limits[i])
+
+
+@kernel()
+def values_over_sparse_rows(indptr, indices, data, targets, scales, limits, first, last, w, margin_scales, loss, out):
+    """The same over compressed rows."""
+    margins = np.empty(w.shape[1])
+    for i in range(first, last):
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for c in range(w.shape[0]):
+            for k in range(w.shape[1]):
+                total, wk = int64(0), w[c, k]
+                for e in range(x.size):
+                    total += int64(x[e]) * int64(wk[columns[e]])
+                margins[k] = float(total) * margin_scales[c]
+            above = values(loss, margins, targets[i]) - least(loss, targets[i])
+            out[c] += _clipped(above * scales[i], limits[i])

@@ -7,6 +7,8 @@ pseudo-random function of the row.
 
 from numba import njit, uint32, uint64
 
+from discreet.curator.kernels.kernel import kernel
+
 
 @njit(inline="always")
 def _mixed(bits, secret):
@@ -65,7 +67,7 @@ def _value_hash(bits, column, secret):
     return _mixed((uint64(column) << uint64(32)) | uint64(kept), secret)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def dense_hashes(block, secrets, out):
     """The hash of each row of a block of singles' bits."""
     for i in range(block.shape[0]):
@@ -75,7 +77,7 @@ def dense_hashes(block, secrets, out):
         out[i] = siphash(total, secrets[1], secrets[2])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_hashes(indptr, indices, data, secrets, out):
     """The same for compressed rows: absent entries are zeros."""
     for i in range(indptr.size - 1):

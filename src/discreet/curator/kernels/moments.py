@@ -8,17 +8,22 @@ Outer products are added up in double precision. Every product and every partial
 ``contract``).
 """
 
+from typing import Any
+
 import numpy as np
 from numba import int64, njit
+from numpy.typing import NDArray
 
 from discreet.curator.kernels.encode import ceil_sqrt
+from discreet.curator.kernels.kernel import kernel
+from discreet.typing import Integers
 
 _STRIP = 256
 _FLUSH = 4096
 """Rows whose entries, each at most 2^40, may be added up in doubles: 2^52."""
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=False)
 def row_sums(rows, coefficients, out):
     """Add to ``out`` the sum of coefficient times row."""
     for i in range(rows.shape[0]):
@@ -27,7 +32,7 @@ def row_sums(rows, coefficients, out):
             out[j] += c * int64(rows[i, j])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_row_sums(indptr, indices, data, coefficients, out):
     """The same over compressed rows."""
     for i in range(indptr.size - 1):
@@ -45,20 +50,23 @@ def _add_clipped_squares(x, columns, shift, bound, most, use_l1, squares, out):
         total += squares[e] if use_l1 else squares[e] * squares[e]
     norm = total if use_l1 else ceil_sqrt(total)
     if norm > 0:
-        c = min(most, bound // norm)
+        c = bound // norm
+        c = most if most < c else c
         for e in range(x.size):
             out[columns[e]] += c * squares[e]
 
 
-@njit(cache=True, nogil=True)
-def clipped_square_sums(rows, shift, bounds, most, use_l1, out):
-    """Add to ``out`` the sum over all rows of their squared entries, each row's vector within its bound."""
-    squares, columns = np.empty(rows.shape[1], dtype=np.int64), np.arange(rows.shape[1])
+@kernel(_nrt=False)
+def clipped_square_sums(rows, shift, bounds, most, use_l1, columns, squares, out):
+    """Add to ``out`` the sum over all rows of their squared entries, each row's vector within its bound.
+
+    ``columns`` are their numbers, and ``squares`` is room for one row.
+    """
     for i in range(rows.shape[0]):
         _add_clipped_squares(rows[i], columns, shift, bounds[i], most[i], use_l1, squares, out)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_clipped_square_sums(indptr, indices, data, shift, bounds, most, use_l1, out):
     """The same over compressed rows."""
     squares = np.empty(out.size, dtype=np.int64)
@@ -87,7 +95,7 @@ def _add_squares(columns, x, share, bound, scales, caps, entries, out):
         out[columns[e]] += entries[e]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def square_sums(rows, shares, bounds, scales, caps, out):
     """Add to ``out`` each column's sum over all rows; ``bounds`` is each row's own."""
     p = rows.shape[1]
@@ -96,7 +104,7 @@ def square_sums(rows, shares, bounds, scales, caps, out):
         _add_squares(columns, rows[i], shares[i], bounds[i], scales, caps, entries, out)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_square_sums(indptr, indices, data, shares, bounds, scales, caps, out):
     """The same over compressed rows."""
     entries = np.empty(out.size, dtype=np.int64)
@@ -105,7 +113,7 @@ def sparse_square_sums(indptr, indices, data, shares, bounds, scales, caps, out)
         _add_squares(indices[first:last], data[first:last], shares[i], bounds[i], scales, caps, entries, out)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(nogil=True, _nrt=False, fastmath={"reassoc", "contract", "nsz"})
 def _add_products(left, right, out):
     """Add left right^T to ``out`` on and above its diagonal, in blocks of 4 by 2; p is a multiple of 4."""
     p, rows = left.shape
@@ -133,44 +141,48 @@ def _add_products(left, right, out):
             out[j + 3, k + 1] += s31
 
 
-@njit(cache=True, nogil=True)
-def outer_sums(rows, coefficients, out):
-    """Add to ``out`` (p, p) the sum of coefficient times outer product, its lower half mirrored.
+def outer_sums(rows: NDArray[Any], coefficients: NDArray[Any], out: Integers) -> None:
+    """Add to ``out`` (p, p) the sum of coefficient times outer product, its lower half mirrored."""
+    padded = (rows.shape[1] + 3) // 4 * 4
+    strips, part = np.zeros((2, padded, _STRIP)), np.zeros((padded, padded))
+    add_outer_products(rows, coefficients, strips[0], strips[1], part, out)
 
-    Strips of rows are turned so that each column lies together, and added up in doubles for ``_FLUSH`` rows at most
-    before they join the integers.
+
+@kernel(_nrt=False)
+def add_outer_products(rows, coefficients, left, right, part, out):
+    """Add up strips of rows, turned so that each column lies together, in ``left`` (times coefficients) and ``right``.
+
+    Products are added up in doubles, in ``part``, for ``_FLUSH`` rows at most before they join the integers. Where a
+    strip is not full the rest of ``left`` is 0.
     """
     n, p = rows.shape
-    padded = (p + 3) // 4 * 4
-    left, right = np.zeros((padded, _STRIP)), np.zeros((padded, _STRIP))
-    part, weights = np.zeros((padded, padded)), np.zeros(_STRIP)
     since = 0
     for first in range(0, n, _STRIP):
-        count = min(_STRIP, n - first)
-        if count < _STRIP:
-            right[:] = 0.0
-            weights[:] = 0.0
-        weights[:count] = coefficients[first : first + count]
+        count = _STRIP if n - first > _STRIP else n - first
         for start in range(0, count, 8):  # eight rows at a time: whole cache lines
+            end = start + 8 if start + 8 < count else count
             for j in range(p):
-                for i in range(start, min(start + 8, count)):
+                for i in range(start, end):
                     right[j, i] = rows[first + i, j]
         for j in range(p):
-            left[j] = right[j] * weights
+            for i in range(count):
+                left[j, i] = right[j, i] * float(coefficients[first + i])
+            for i in range(count, _STRIP):
+                left[j, i] = 0.0
         _add_products(left, right, part)
         since += _STRIP
         if since >= _FLUSH or first + _STRIP >= n:
             for j in range(p):
                 for k in range(j, p):
                     out[j, k] += int64(part[j, k])
-            part[:] = 0.0
+                    part[j, k] = 0.0
             since = 0
     for j in range(p):
         for k in range(j):
             out[j, k] = out[k, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_counts(cells, weights, first, seen, out):
     """Add ``weights[i]`` to each of row i's cells, once a cell; what is not a cell of ``out`` is passed over.
 

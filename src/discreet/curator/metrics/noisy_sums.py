@@ -18,7 +18,7 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator.lattice.lattice import ROOT_TWO
-from discreet.curator.metrics.noise_bounds import GUARD, Noise
+from discreet.curator.metrics.intervals import GUARD, Noise
 from discreet.curator.private_data import PrivateData
 from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation

@@ -42,8 +42,8 @@ class Released:
         """Whether targets are classes."""
         return bool(self.loss.task == "classification")
 
-    def margins(self, features: Floats) -> Floats:
-        """The linear predictor, one column an output; NaN where a feature is not finite."""
+    def margins(self, features: Floats, offsets: Floats | None = None) -> Floats:
+        """The linear predictor, one column an output; NaN where a feature or an offset is not finite."""
         n, outputs = len(features), len(self.coef)
         out = np.broadcast_to(self.intercept, (n, outputs)).copy()
         finite = np.isfinite(features).all(axis=1)
@@ -52,6 +52,8 @@ class Released:
             for k in range(outputs):
                 out[:, k] += x * self.coef[k, j]
         out[~finite] = np.nan
+        if offsets is not None and self.bounds.offsets is not None:
+            out += np.clip(offsets, *self.bounds.offsets)[:, None]
         return out
 
     def sparse_margins(self, csr: Any) -> Floats:
@@ -164,7 +166,7 @@ def read(
     sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
     parts, persons = [nothing], []
     for part, block in in_place(X):
-        parts.append(made(model.margins(block.features), block.targets, block.features))
+        parts.append(made(model.margins(block.features, block.offsets), block.targets, block.features))
         if block.persons is not None:
             persons.append(block.persons)
         if sketcher is not None:

@@ -11,17 +11,19 @@
 
 The same holds with M - A J for M, J all ones: at the true area A it is 0, and A is kept unless the noise refutes it.
 In a bin any order is possible, so that half of the pairs in equal bins, h+' h-, is added on both sides.
+
+The curve itself comes from the second release, at no further cost: shares of both classes above some edges, each with
+an interval, so that between two edges the curve lies between their corners.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from discreet.curator.metrics.inverted_tests import kept
-from discreet.curator.metrics.measurement import Measured, Metric, half_width
-from discreet.curator.metrics.noise_bounds import Noise, Spectrum
+from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, Spectrum, half_width, kept
 from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, one_hot
 from discreet.curator.metrics.predictions import Released
 from discreet.typing import Booleans, Floats, Integers
@@ -34,9 +36,18 @@ REACH = 3.0
 LEAST_BINS, MOST_BINS = 8, 128
 NODES = 16
 """Areas between which the bound on the product of noises is drawn as a line, which lies above it."""
+ROC_RATES: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""False positive rates at which the curve is given."""
+EDGES, GRID = 24, 2001
+"""Edges that the curve goes through, and shares that are tried at each."""
 _UNIFORM = 0.05
 _PARTS = 0.8, 0.12, 0.08
 """Of alpha: the two sums' noise, the product of noises, the pairs in equal bins."""
+
+
+def rate_name(rate: float) -> str:
+    """Return what a point of the curve is called."""
+    return f"true positive rate at a false positive rate of {rate:g}"
 
 
 def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
@@ -55,7 +66,7 @@ def measure(model: Released, rows: Floats, noisy: NoisySums, level: float, names
     counts, noise = noisy.release(one_hot(np.where(scored, bins + size * (classes > 0), -1), 2 * size))
     rough = _Histogram(counts[size:], counts[:size], noise)
     sums, noise = noisy.release(rough.table(bins, classes, scored))
-    return _Area(rough, sums, noise).measured(level)
+    return replace(_Area(rough, sums, noise).measured(level), parts=rough.curve(level))
 
 
 def _bins(model: Released, margins: Floats, scored: Booleans, noisy: NoisySums) -> Floats:
@@ -117,6 +128,18 @@ class _Histogram:
             out[:, at + 1] = np.where(mine & scored, np.sqrt(1 - part), 0.0)
         return out
 
+    def curve(self, level: float) -> tuple[Part, ...]:
+        """Return the true positive rate at each false positive rate, with a band that holds for all of them at once."""
+        hits, alarms = (_shares(counts, self.noise, 1 - level) for counts in (self.positive, self.negative))
+        parts = []
+        for rate in ROC_RATES:
+            value = float(np.interp(rate, alarms.value, hits.value))
+            low = float(hits.low[alarms.high <= rate].max(initial=0.0))
+            high = float(hits.high[alarms.low >= rate].min(initial=1.0))
+            spread = math.sqrt(value * (1 - value) / max(float(self.positive.sum()), 1.0))
+            parts.append(Part(rate_name(rate), value, low, max(low, high), half_width(level) * spread))
+        return tuple(parts)
+
     def ties(self, alpha: float) -> float:
         """What the pairs in equal bins, h+' h-, do not exceed: g+' g- less three noises, each bounded."""
         both = np.concatenate([self.positive, self.negative])
@@ -168,6 +191,33 @@ class _Area:
         at = min(int(area * NODES), NODES - 1)
         below, above = (_minus_area(self.rough.positive.size, node) for node in (at, at + 1))
         return self.rough.noise.product(below, alpha, above, area * NODES - at)
+
+
+class _Shares(NamedTuple):
+    """Shares of a class above some edges, from none to all, and what they lie between."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def _shares(counts: Floats, noise: Noise, alpha: float) -> _Shares:
+    """Return a class's shares above up to ``EDGES`` edges; all of both classes lie within with all but alpha.
+
+    With k of q bins above an edge, the noisy sum less s times the noisy total has, at the true share s, the noise of
+    weights 1 - s (k times) and -s (q - k times): a share is kept unless that refutes it.
+    """
+    size, total = counts.size, float(counts.sum())
+    edges = np.unique(np.linspace(0, size, min(size, EDGES) + 1).round().astype(int))
+    sums = np.concatenate([[0.0], np.cumsum(counts[::-1])])[edges]
+    grid = np.linspace(0.0, 1.0, GRID)
+    value, low, high = (np.where(edges == size, 1.0, 0.0) for _ in range(3))
+    for at, (k, found) in enumerate(zip(edges[1:-1].tolist(), sums[1:-1].tolist(), strict=True), start=1):
+        norms = np.sqrt(k * np.square(1 - grid) + (size - k) * np.square(grid))
+        kept = grid[np.abs(found - grid * total) <= norms * noise.within(1.0, alpha / (2 * (len(edges) - 2)))]
+        value[at] = min(max(found / max(total, 1.0), 0.0), 1.0)
+        low[at], high[at] = (kept.min() - 1 / GRID, kept.max() + 1 / GRID) if kept.size else (0.0, 1.0)
+    return _Shares(np.maximum.accumulate(value), np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
 
 
 @lru_cache(maxsize=8 * NODES)

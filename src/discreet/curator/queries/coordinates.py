@@ -12,10 +12,9 @@ import numpy as np
 
 from discreet.accounting.plan import Release
 from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.engines.local import DenseEngine, SparseEngine
 from discreet.curator.kernels import coordinates as kernels
-from discreet.curator.known_answers.coordinates import check_coordinate_kernels, check_coordinate_sums
+from discreet.curator.known_answers import check_coordinate_kernels, check_coordinate_sums, check_share_sums
 from discreet.curator.lattice.lattice import LEAST_CLIP, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
@@ -57,7 +56,7 @@ class CoordinateQuery(ExactSum):
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(self.columns.size, dtype=np.int64), slice(first, last)
             facts = (tiles.cells[cut], margins[cut], tiles.targets[cut], tiles.weights[cut], own[:, cut])
-            kernels.coordinate_sums(*facts, *asked, out)
+            kernels.coordinate_sums(*facts, *asked, np.empty(tiles.cells.shape[2]), out)
             return out
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
@@ -153,7 +152,7 @@ def checked(session: Session, w: Floats, coordinates: Any, clips: Any) -> tuple[
     """The coordinates and their clips, of the right kind for these records."""
     columns, limits = np.atleast_1d(np.asarray(coordinates)), np.atleast_1d(np.asarray(clips, dtype=np.float64))
     if len(session.domain.shape) != 1:
-        raise Unsupported("coordinate methods know one output: use gd for softmax")
+        raise Unsupported("coordinate methods know one output: use solver='gd' for softmax")
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
     if columns.dtype.kind not in "iu" or ((columns < 0) | (columns >= w.size)).any():
@@ -287,6 +286,7 @@ def noisy_share_within(session: Session, w: Floats, coordinate: int, *, clip: fl
     Conditions: w, coordinate and clip are public or released.
     """
     columns, limits = checked(session, w, coordinate, clip)
+    check_share_sums(session.loss, sparse=session.engine.is_sparse)
     release = session.spend("noisy_share_within")
     unit = session.unit(release, 0.5)
     drawn = session.noise(release, unit, 1)

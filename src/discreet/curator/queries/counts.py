@@ -5,28 +5,24 @@ them on, or while they are put there.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import repeat
-from typing import Any, cast
 
 import numpy as np
 
 from discreet.accounting.cell_counts import CHECKS, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
+from discreet.accounting.priced_plan import PricedPlan
 from discreet.bounds import Domain
-from discreet.budget import Budget
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines.base import Engine, ExactSum, LocalEngine, unit_bounds
 from discreet.curator.kernels.moments import add_counts
-from discreet.curator.known_answers.moments import check_count_kernel
+from discreet.curator.known_answers import check_count_kernel
 from discreet.curator.lattice.lattice import ROOT_TWO
+from discreet.curator.records.recoding import Placement
+from discreet.curator.records.stream import RecordStream, rows_of_each
 from discreet.curator.session import Session
-from discreet.errors import Unsupported
+from discreet.errors import PlanViolation, Unsupported
 from discreet.typing import Floats, Integers
-
-Blocks = Iterable[Integers]
-Elsewhere = Callable[[], Integers]
-"""Returns how many rows are in each cell, where rows are read elsewhere: called once, after the noise was drawn."""
 
 
 def noisy_count(session: Session) -> float:
@@ -50,6 +46,38 @@ def noisy_count(session: Session) -> float:
 
 
 @dataclass(frozen=True)
+class WeightQuery(ExactSum):
+    """The sum of weights, ``bound`` lattice steps for a weight of 1; a person's is the mean over that person's rows."""
+
+    bound: int
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return the exact sum, an array of one number."""
+        records = engine.records
+        entries = unit_bounds(self.bound, records) * (records.norms > 0)
+        weights = np.ones(records.n_rows) if records.weights is None else records.weights
+        return np.array([np.floor(weights * entries).astype(np.int64).sum()])
+
+
+def noisy_weight(session: Session) -> float:
+    """Return the sum of the records' weights, in units of the largest declared one, plus noise.
+
+    Privacy
+    -------
+    Sensitivity: a record adds an integer from 0 to B, since its weight was clipped to at most 1; each of a person's k
+    rows adds one from 0 to B // k; a null record adds 0. Two such numbers are at most B apart: B under every relation.
+    Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m for pure budgets.
+    Event: ``Gaussian`` (``Laplace``) at 2^m / B >= the planned multiplier.
+    Conditions: none.
+    """
+    release = session.spend("noisy_weight", 1.0)
+    unit = session.unit(release, 1.0, 1)
+    drawn = session.noise(release, unit, 1)
+    exact = session.admitted.total(WeightQuery(unit.bound))
+    return float(session.release(release, unit, exact, exact + drawn, factor=1)[0] * unit.step)
+
+
+@dataclass(frozen=True)
 class NoisyCounts:
     """How many records (or persons, each the mean of that person's rows) are in each cell, with noise.
 
@@ -60,31 +88,22 @@ class NoisyCounts:
     noise_std: float
 
 
-def noisy_counts(
-    session: Session,
-    cells: Blocks | Elsewhere,
-    size: int,
-    per_record: int,
-    *,
-    shares: Blocks | None = None,
-    query: str = QUERY,
-) -> NoisyCounts:
-    """How many records are in each of ``size`` cells.
+class CellCounts:
+    """How many records are in each of ``size`` cells, with noise, counted while the records pass by.
+
+    It is made before a row is read: the answer is taken off the plan and the noise is drawn at once. Blocks of cells
+    are then added as rows are read, and ``released`` gives the noisy counts.
 
     Parameters
     ----------
     session
         An open plan with one ``query`` left.
-    cells
-        Blocks (rows, ``per_record``): the cells that each row is in, numbers below ``size``, anything else for none.
-        They are read once, and only after the noise was drawn: pass an iterator that reads as it goes. Or a function
-        that returns how many rows are in each cell, counted where the rows are.
     size
         The number of cells: public.
     per_record
         The most cells that a row can be in: public.
-    shares
-        For persons with several rows: next to each block, how many rows the person behind each row has in all.
+    query
+        For ranges, or for checks.
 
     Privacy
     -------
@@ -101,81 +120,115 @@ def noisy_counts(
     Conditions: ``size`` and ``per_record`` are public; a row's cells depend on that row and on public or released facts
     alone (those of checks on estimated ranges, too); a row's share depends on that person's rows alone.
     """
-    if size < 1 or per_record < 1:
-        raise Unsupported("counts need at least one cell, and one cell per record")
-    check_count_kernel()
-    with session.lock:
-        release = session.spend(query)
-        use_l1 = session.uses_l1(release)
-        exchanged = 2 if query == CHECKS and session.budget.neighbors.n_is_public else session.factor
-        factor = ROOT_TWO if exchanged == 2 and not use_l1 else exchanged
-        unit = session.unit(release, float(per_record) if use_l1 else math.sqrt(per_record), factor)
-        one = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)
-        if one == 0:
-            raise Unsupported("a record is in too many cells for the lattice: count fewer columns at once")
-        drawn = session.noise(release, unit, size)
-        exact = _summed(cells, shares, size, per_record, one)
-        released = session.release(release, unit, exact, exact + drawn, factor=factor)
-    spread = 0.0 if unit.m is None else 2.0**unit.m * (math.sqrt(2.0) if use_l1 else 1.0)
-    return NoisyCounts(released / one, spread / one)
+
+    def __init__(self, session: Session, size: int, per_record: int, *, query: str = QUERY) -> None:
+        if size < 1 or per_record < 1:
+            raise Unsupported("counts need at least one cell, and one cell per record")
+        check_count_kernel()
+        with session.lock:
+            release = session.spend(query)
+            use_l1 = session.uses_l1(release)
+            exchanged = 2 if query == CHECKS and session.budget.neighbors.n_is_public else session.factor
+            factor = ROOT_TWO if exchanged == 2 and not use_l1 else exchanged
+            unit = session.unit(release, float(per_record) if use_l1 else math.sqrt(per_record), factor)
+            one = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)
+            if one == 0:
+                raise Unsupported("a record is in too many cells for the lattice: count fewer columns at once")
+            self._noise = session.noise(release, unit, size)
+        self._session, self._release, self._unit, self._factor = session, release, unit, factor
+        self._one, self._per_record = one, per_record
+        self._is_open = True
+        self._exact, self._seen, self._rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), 0
+
+    def add(self, cells: Integers, shares: Integers | None = None) -> None:
+        """Add a block (rows, ``per_record``): the cells that each row is in, below ``size``, anything else for none.
+
+        ``shares`` are for persons with several rows: how many rows the person behind each row has in all. A row's
+        weight is 0 where that makes no sense. Whatever is refused is refused for the arrays' types and shapes.
+        """
+        self._check_open()
+        if cells.dtype != np.int64 or cells.ndim != 2 or cells.shape[1] != self._per_record:
+            raise Unsupported("blocks of cells are 64-bit integers, one row per record and per_record columns")
+        if shares is None:
+            weights = np.full(len(cells), self._one, dtype=np.int64)
+        elif shares.dtype != np.int64 or shares.shape != (len(cells),):
+            raise Unsupported("shares are 64-bit integers, one for each row of a block")
+        else:
+            weights = np.where(shares > 0, self._one // np.maximum(shares, 1), 0)
+        add_counts(np.ascontiguousarray(cells), weights, self._rows, self._seen, self._exact)
+        self._rows += len(cells)
+
+    def add_counts(self, counts: Mapping[int, Integers]) -> None:
+        """Add how many rows are in each cell, counted where the rows are, by how many rows their persons have."""
+        self._check_open()
+        for share, rows in counts.items():
+            self._exact += self._one // share * rows
+
+    def released(self) -> NoisyCounts:
+        """Return the noisy counts of what was added: once, and nothing is added afterwards."""
+        self._check_open()
+        self._is_open = False
+        session, unit, exact = self._session, self._unit, self._exact
+        with session.lock:
+            noisy = session.release(self._release, unit, exact, exact + self._noise, factor=self._factor)
+        deviation = 0.0 if unit.m is None else 2.0**unit.m * (math.sqrt(2.0) if session.uses_l1(self._release) else 1.0)
+        return NoisyCounts(noisy / self._one, deviation / self._one)
+
+    def _check_open(self) -> None:
+        """Refuse a second answer, which would tell the difference of two sums without noise."""
+        if not self._is_open:
+            raise PlanViolation("these counts have been released")
 
 
-def count_once(
-    plan: Plan,
-    budget: Budget,
-    noise_multiplier: float,
-    cells: Blocks | Elsewhere,
-    size: int,
-    per_record: int,
-    *,
-    n: int | None,
-    shares: Blocks | None = None,
-    query: str = QUERY,
-) -> NoisyCounts:
-    """``noisy_counts`` in a session of its own, which can answer nothing else.
+class _Unread(Engine):
+    """Stands where a session has its records: here they pass by instead."""
 
-    ``plan`` is that of the whole fit and ``noise_multiplier`` its calibrated one, so that the counts are priced with
-    it; ``n`` is the number of records (persons), None where it is private. Charge the plan before.
+    n_columns = 1
+
+    def total(self, question: ExactSum) -> Integers:
+        raise PlanViolation("records that pass by are counted, and asked nothing else")
+
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        raise PlanViolation("records that pass by are not recoded")
+
+    def whole(self) -> LocalEngine:
+        raise PlanViolation("records that pass by are not at hand")
+
+
+def planned_counts(priced: PricedPlan, n: int | None, size: int, per_record: int, *, query: str = QUERY) -> CellCounts:
+    """Return ``CellCounts`` in a session of their own, which can answer nothing else.
+
+    The plan is that of the whole fit, so that the counts are priced with it; ``n`` is the number of records (persons),
+    None where it is private. Charge the plan before.
     """
+    plan, budget = priced.plan, priced.budget
     if isinstance(plan, AdaptivePlan):
         raise Unsupported("private ranges are estimated within a fixed plan: declare the ranges, or use another solver")
     asked = Plan([release for release in plan.releases if release.query == query])
     domain = Domain(np.ones(1), 1.0, n, budget.neighbors)
-    session = Session(cast(Engine, _NoEngine()), domain, asked, budget, noise_multiplier)
-    return noisy_counts(session, cells, size, per_record, shares=shares, query=query)
+    session = Session(_Unread(), domain, asked, budget, priced.noise_multiplier)
+    return CellCounts(session, size, per_record, query=query)
 
 
-class _NoEngine:
-    """Stands where a session has its records: here they pass by instead."""
+def with_ranges(stream: RecordStream, priced: PricedPlan, n: int | None) -> RecordStream:
+    """Return the stream with what it asks for before its blocks can be made: ranges from noisy counts of cells."""
+    estimates = stream.estimates
+    if estimates is None:
+        return stream
+    counts = planned_counts(priced, n, estimates.size, estimates.per_row)
+    if stream.elsewhere is not None:
+        counts.add_counts(stream.elsewhere.cells())
+    else:
+        shares, rows = rows_of_each(stream.persons()) if stream.has_persons else None, 0
+        for cells in estimates.cells():
+            counts.add(cells, None if shares is None else shares[rows : rows + len(cells)])
+            rows += len(cells)
+    found = counts.released()
+    return estimates.settled(found.counts, found.noise_std, n)
 
-    records: Any = None
-    n_columns = 1
 
-
-def _summed(cells: Blocks | Elsewhere, shares: Blocks | None, size: int, per_record: int, one: int) -> Integers:
-    """The exact sum of contributions."""
-    if callable(cells):
-        return one * cells()
-    total, seen, rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), 0
-    for block, weights in _weighted(cells, shares, per_record, one):
-        add_counts(block, weights, rows, seen, total)
-        rows += len(block)
-    return total
-
-
-def _weighted(cells: Blocks, shares: Blocks | None, per_record: int, one: int) -> Iterator[tuple[Integers, Integers]]:
-    """Each block with its rows' weights: ``one``, over the number of a person's rows; 0 where that makes no sense.
-
-    Whatever is refused is refused for the arrays' types and shapes.
-    """
-    beside: Iterable[Integers | None] = repeat(None) if shares is None else shares
-    for block, share in zip(cells, beside, strict=shares is not None):
-        if block.dtype != np.int64 or block.ndim != 2 or block.shape[1] != per_record:
-            raise Unsupported("blocks of cells are 64-bit integers, one row per record and per_record columns")
-        if share is None:
-            weights = np.full(len(block), one, dtype=np.int64)
-        elif share.dtype != np.int64 or share.shape != (len(block),):
-            raise Unsupported("shares are 64-bit integers, one for each row of a block")
-        else:
-            weights = np.where(share > 0, one // np.maximum(share, 1), 0)
-        yield np.ascontiguousarray(block), weights
+def checks_of(stream: RecordStream, priced: PricedPlan, n: int | None) -> CellCounts | None:
+    """Return counts of cells that do not hold what was declared; an adaptive plan has no room for them."""
+    if stream.checks is None or isinstance(priced.plan, AdaptivePlan):
+        return None
+    return planned_counts(priced, n, stream.checks.size, stream.checks.per_row, query=CHECKS)

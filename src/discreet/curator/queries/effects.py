@@ -7,24 +7,26 @@ coefficients. Curvatures of at most K add at most K slack reach^2.
 
 Contributions are bounded in the L2 norm, so all four are answered with Gaussian noise: plans with Laplace noise are
 refused before they are charged (``session.check_answers_match_prices``).
+
+**Shells**: how many records lie where, by the length of rows and the size of slopes, Hessians and scores. They say how
+far limits on rows and slopes must reach before little is cut, and how many rows a limit does cut: so that limits are
+chosen by the records and not by a guess, and what they change is reported.
 """
 
-from __future__ import annotations  # nested functions would build their annotations on every call
+from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.kernels import class_effects
+from discreet.curator.engines.local import DenseEngine
 from discreet.curator.kernels import effects as kernels
 from discreet.curator.kernels.gradients import gradient_over_rows, gradient_over_tiles
 from discreet.curator.kernels.moments import outer_sums
-from discreet.curator.known_answers.class_effects import check_class_kernels
-from discreet.curator.known_answers.effects import check_effect_kernels
+from discreet.curator.known_answers import check_effect_kernels
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, ROOT_TWO, Unit, Weights, place_weights
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
     from discreet.accounting.plan import Release
     from discreet.curator.session import Session
 
+
 _MOST_BOUND = 1 << 40
+_TOO_WIDE = "the bound of an outer product must not exceed 2^40"
 _LONGEST = 1 << 31
 _UNITS = 4096
 """Units whose scores are held at a time."""
@@ -113,7 +117,8 @@ class CurvatureQuery(EffectQuery):
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum in lattice steps, (p, p); for several outputs one such matrix for each pair of them."""
-        _check_bound(self.bound)
+        if self.bound > _MOST_BOUND:
+            raise Unsupported(_TOO_WIDE)
         squared = np.square(np.minimum(engine.records.norms, _LONGEST))
         limits = np.where(squared > 0, unit_bounds(self.bound, engine.records) // np.maximum(squared, 1), 0)
         if self._several:  # so that squares of coefficients fit 64 bits
@@ -141,7 +146,7 @@ class CurvatureQuery(EffectQuery):
             for begin in range(first, last, _UNITS):
                 cut = slice(begin, min(last, begin + _UNITS))
                 coefficients = np.empty((pairs, cut.stop - begin), dtype=np.int64)
-                class_effects.coupling_coefficients(rows[cut], facts[cut], *point, coefficients)
+                kernels.coupling_coefficients(rows[cut], facts[cut], *point, coefficients)
                 for one, total in zip(coefficients, out, strict=True):
                     outer_sums(rows[cut], one, total)
             return out
@@ -159,13 +164,14 @@ class ScoreQuery(EffectQuery):
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum in lattice steps, (K p, K p)."""
-        _check_bound(self.bound)
+        if self.bound > _MOST_BOUND:
+            raise Unsupported(_TOO_WIDE)
         records = engine.records
         facts, w, margin = self._facts(engine, np.zeros(records.n_rows))
         assert records.rows is not None
         starts = np.arange(records.n_rows + 1, dtype=np.int64) if records.starts is None else records.starts
         rows, limit = records.rows, math.isqrt(self.bound)
-        scores_of = class_effects.class_scores if self._several else kernels.unit_scores
+        scores_of = kernels.class_scores if self._several else kernels.unit_scores
 
         def part(first: int, last: int) -> Integers:
             out = np.zeros((w.size, w.size), dtype=np.int64)
@@ -189,7 +195,7 @@ class SlopeQuery(EffectQuery):
         facts, w, margin = self._facts(engine, limits.astype(np.float64))
         rows = engine.records.rows
         assert rows is not None
-        total = class_effects.squared_slopes_sum if self._several else kernels.squared_slope_sum
+        total = kernels.squared_slopes_sum if self._several else kernels.squared_slope_sum
 
         def part(first: int, last: int) -> Integers:
             cut = slice(first, last)
@@ -296,7 +302,7 @@ def spend(session: Session, query: str, w: Floats, clip: float, reach: float, fa
         raise Unsupported("effects are estimated of dense records")
     if not reach > 0:
         raise PlanViolation("reach is a length: give a positive number")
-    (check_effect_kernels if w.ndim == 1 else check_class_kernels)(session.loss)
+    check_effect_kernels(session.loss)
     release = session.spend(query, clip)
     return release, session.unit(release, clip, factor)  # type: ignore[arg-type]
 
@@ -321,6 +327,104 @@ def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, 
     return np.asarray(whole + np.swapaxes(whole, -1, -2)) / 2.0
 
 
-def _check_bound(bound: int) -> None:
-    if bound > _MOST_BOUND:
-        raise Unsupported("the bound of an outer product must not exceed 2^40")
+KINDS = 4
+"""Lengths, slopes, Hessians, scores: a row is in one shell of each that is asked for."""
+MOST_EDGES = 256
+
+
+class Edges(NamedTuple):
+    """Ends of shells, increasing, one array for each kind: of a row's length, slope, weighted Hessian and score.
+
+    Parameters
+    ----------
+    lengths, slopes, hessians, scores : ndarray
+        Edges; with k of them there are k + 1 shells, and with none no record is counted.
+    """
+
+    lengths: Floats
+    slopes: Floats
+    hessians: Floats
+    scores: Floats
+
+
+class Shells(NamedTuple):
+    """Noisy counts of records in each shell, and the standard deviation of each count's noise: a public number.
+
+    Parameters
+    ----------
+    lengths, slopes, hessians, scores : ndarray
+        Counts from the innermost shell on.
+    noise : float
+        Standard deviation of each.
+    """
+
+    lengths: Floats
+    slopes: Floats
+    hessians: Floats
+    scores: Floats
+    noise: float
+
+
+@dataclass(frozen=True)
+class ShellQuery(EffectQuery):
+    """Counts of rows by shells at a point; ``bound`` is what a record adds to each of its shells."""
+
+    edges: Edges = field(default_factory=lambda: Edges(*(np.empty(0) for _ in range(KINDS))))
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return how many times ``bound`` is in each shell, the kinds after one another."""
+        counted = unit_bounds(self.bound, engine.records) * (engine.records.norms > 0)
+        facts, w, margin = self._facts(engine, counted.astype(np.float64))
+        rows = engine.records.rows
+        assert rows is not None
+        measured = np.empty((len(rows), 2))
+        measure = kernels.class_slopes_and_curvatures if self._several else kernels.slopes_and_curvatures
+        measure(rows, facts, w, margin, self.loss, measured)
+        lengths = engine.records.norms / self.scale
+        weights = self.row_weights(engine) / engine.parts
+        slopes, bends = measured.T
+        values = (lengths, slopes, weights * bends * np.square(lengths), weights * slopes * lengths)
+        parts = []
+        for edges, value in zip(self.edges, values, strict=True):
+            out = np.zeros(shells_of(edges), dtype=np.int64)
+            if len(edges):
+                np.add.at(out, np.searchsorted(edges, value, side="left"), counted)
+            parts.append(out)
+        return np.concatenate(parts)
+
+
+def noisy_shells(session: Session, w: Floats, *, edges: Edges, reach: float, slack: float = 1.0) -> Shells:
+    """Return how many records are in each shell at ``w``; Hessians and scores are weighted by ``reach``.
+
+    Privacy
+    -------
+    Sensitivity: a row adds the integer b to one shell of each of the m kinds that have edges, whatever its numbers are
+    (NaN is in the last shell), so the norm of what it adds is b sqrt(m); with b = isqrt(B^2 // m), at most B. Each of a
+    person's k rows adds b // k to its shells, so that the sum of k such vectors is no longer than one of b. A null
+    record adds 0. So B under ``zero_out`` and ``add_remove``. Under ``replace_one`` no entry is negative, so
+    ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2: sqrt(2) B.
+    Mechanism: sum + round(2^m N(0, I)). Sums of integers are exact.
+    Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
+    Conditions: w, edges, reach and slack depend on public and released values only.
+    """
+    if any(len(some) > MOST_EDGES or not np.all(np.diff(some) > 0) for some in edges):
+        raise PlanViolation(f"edges of shells increase, and are at most {MOST_EDGES} of a kind")
+    kinds = sum(len(some) > 0 for some in edges)
+    if not kinds:
+        raise PlanViolation("shells need edges of at least one kind")
+    release, unit = spend(session, "noisy_shells", w, math.sqrt(kinds), reach, root_two(session))
+    one = math.isqrt(unit.bound**2 // kinds)
+    sizes = [shells_of(some) for some in edges]
+    drawn = session.noise(release, unit, sum(sizes))
+    grid = float(session.engine.grid.one)
+    query = ShellQuery(*point_of(session, w), one, grid, reach * grid, slack, edges)
+    exact = session.engine.total(query)
+    released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / one  # type: ignore[arg-type]
+    spread = 0.0 if unit.m is None else 2.0**unit.m / one
+    lengths, slopes, hessians, scores = np.split(released, np.cumsum(sizes)[:-1])
+    return Shells(lengths, slopes, hessians, scores, spread)
+
+
+def shells_of(edges: Floats) -> int:
+    """Return how many shells there are between and beyond some edges; none without edges."""
+    return len(edges) + 1 if len(edges) else 0

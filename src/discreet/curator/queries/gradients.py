@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.curator.engines.base import ExactSum, LocalEngine
-from discreet.curator.engines.dense import DenseEngine
-from discreet.curator.engines.sparse import SparseEngine
+from discreet.curator.engines.local import DenseEngine, SparseEngine
 from discreet.curator.kernels import gradients as kernels
-from discreet.curator.known_answers.gradients import check_change_kernels
+from discreet.curator.known_answers import check_change_kernels
 from discreet.curator.lattice.lattice import Grid, Weights, place_weights
 from discreet.errors import PlanViolation
 from discreet.losses.base import Loss
@@ -44,7 +43,7 @@ class GradientQuery(ExactSum):
             return self._over_sparse_rows(engine)
         assert isinstance(engine, DenseEngine)
         everybody = self.units is None and self.anchor is None
-        return self._over_tiles(engine) if everybody and self._is_single else self._over_rows(engine)
+        return self._over_tiles(engine) if everybody and len(self.weights.integers) == 1 else self._over_rows(engine)
 
     def of_units(self, first: int, last: int) -> GradientQuery:
         if self.units is None:
@@ -52,9 +51,12 @@ class GradientQuery(ExactSum):
         start, stop = np.searchsorted(self.units, (first, last))
         return replace(self, units=self.units[start:stop] - first)
 
+    def with_units_at(self, places: Integers) -> GradientQuery:
+        return self if self.units is None else replace(self, units=np.sort(places[self.units]))
+
     @property
-    def _is_single(self) -> bool:
-        return len(self.weights.integers) == 1
+    def is_sampled(self) -> bool:
+        return self.units is not None
 
     def _over_tiles(self, engine: DenseEngine) -> Integers:
         tiles, w = engine.tiles, self.weights.integers[0]
@@ -80,7 +82,7 @@ class GradientQuery(ExactSum):
             some = (engine.rows, facts, chosen[first:last])
             if self.anchor is not None:
                 kernels.change_over_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
-            elif self._is_single:
+            elif len(out) == 1:
                 kernels.gradient_over_batch(*some, *points, self.scale, self.loss, out[0])
             else:
                 kernels.gradient_over_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
@@ -97,7 +99,7 @@ class GradientQuery(ExactSum):
             some = (*engine.rows, facts, chosen[first:last])
             if self.anchor is not None:
                 kernels.change_over_sparse_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
-            elif self._is_single:
+            elif len(out) == 1:
                 kernels.gradient_over_sparse_batch(*some, *points, self.scale, self.loss, out[0])
             else:
                 kernels.gradient_over_sparse_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
@@ -111,7 +113,7 @@ class GradientQuery(ExactSum):
         w, scale = self.weights.integers, self.weights.margin_scale(grid)
         if self.anchor is not None:
             return w, self.anchor.integers, scale, self.anchor.margin_scale(grid)
-        return w[0] if self._is_single else w, scale
+        return w[0] if len(w) == 1 else w, scale
 
 
 def noisy_gradient(session: Session, w: Floats, *, clip: float, rho: float | None = None) -> Floats:

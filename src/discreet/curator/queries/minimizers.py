@@ -34,9 +34,8 @@ from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.lattice import Unit
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_smoothness, lipschitz_within
-from discreet.losses.disagreements import require_proof
+from discreet.losses.base import Loss, gradient_smoothness, lipschitz_within
+from discreet.losses.proofs import require_proof
 from discreet.penalties import L2Ball
 from discreet.typing import Floats, Integers
 

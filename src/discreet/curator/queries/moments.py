@@ -17,8 +17,7 @@ import numpy as np
 
 from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
-from discreet.curator.known_answers.coordinates import check_square_sums
-from discreet.curator.known_answers.moments import check_moment_kernels
+from discreet.curator.known_answers import check_moment_kernels, check_square_sums
 from discreet.curator.lattice.lattice import ROOT_TWO, Grid
 from discreet.curator.queries.coordinates import check_count
 from discreet.errors import PlanViolation, Unsupported
@@ -74,7 +73,8 @@ class MomentQuery(ExactSum):
         facts = (shift, unit_bounds(self.bound, records), most, self.use_l1)
         out = np.zeros(records.n_columns, dtype=np.int64)
         if records.sparse is None:
-            kernels.clipped_square_sums(records.rows, *facts, out)
+            columns = np.arange(records.n_columns)
+            kernels.clipped_square_sums(records.rows, *facts, columns, np.empty_like(columns), out)
         else:
             kernels.sparse_clipped_square_sums(*records.sparse, *facts, out)
         return out
@@ -133,11 +133,12 @@ class TargetQuery(ExactSum):
         """Return both exact sums, of integers toward zero; a person's are averaged over the rows."""
         records, entries = engine.records, unit_bounds(self.one, engine.records)
         t = np.clip((records.targets - self.center) / self.half, -1.0, 1.0) * (records.norms > 0)
-        return np.array([_total(t, entries), _total(t * t, entries)])
+        weights = 1.0 if records.weights is None else records.weights
+        return np.array([_total(weights * t, entries), _total(weights * t * t, entries)])
 
 
 def _most(engine: LocalEngine, scale: float) -> Integers:
-    """Return each row's unclipped coefficient: the scale, or a person's k-th of it; any bound is below ``_MOST``."""
+    """Return each row's unclipped coefficient: its weight times the scale; any bound is below ``_MOST``."""
     return np.floor(engine.weights * min(scale, _MOST)).astype(np.int64)
 
 
@@ -166,8 +167,7 @@ def noisy_mean(session: Session, *, clip: float, n: float) -> Floats:
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
     Conditions: clip and n are public or released.
     """
-    release = _asked(session, "noisy_mean", clip, n)
-    return _answer(session, release, clip, n, "mean", power=1)
+    return _answer(session, "noisy_mean", clip, n, "mean", power=1)
 
 
 def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
@@ -183,8 +183,7 @@ def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
     Conditions: clip and n are public or released.
     """
-    release = _asked(session, "noisy_mean_squares", clip, n)
-    return _answer(session, release, clip, n, "squares", power=2)
+    return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2)
 
 
 def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
@@ -202,20 +201,13 @@ def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
     Conditions: clip and n are public or released.
     """
-    release = _asked(session, "noisy_second_moment", clip, n)
-    whole = _answer(session, release, clip, n, "outer", power=2)
+    whole = _answer(session, "noisy_second_moment", clip, n, "outer", power=2)
     return np.asarray(whole + whole.T) / 2.0
-
-
-def _asked(session: Session, query: str, clip: float, n: float) -> Release:
-    check_count(n)
-    check_moment_kernels(sparse=session.admitted.is_sparse)
-    return session.spend(query, clip)
 
 
 def _answer(
     session: Session,
-    release: Release,
+    query: str,
     clip: float,
     n: float,
     moment: Moment,
@@ -223,6 +215,9 @@ def _answer(
     power: int,
 ) -> Floats:
     """Return the noisy sum; no two squares or outer products have opposite signs, so replacing one moves it less."""
+    check_count(n)
+    check_moment_kernels(moment=moment, sparse=session.admitted.is_sparse)
+    release = session.spend(query, clip)
     use_l1, grid = session.uses_l1(release), session.engine.grid
     factor = ROOT_TWO if power == 2 and session.factor == 2 and not use_l1 else session.factor
     unit = session.unit(release, clip, factor)
@@ -283,7 +278,8 @@ def noisy_target_moments(session: Session, *, n: float) -> tuple[float, float]:
     Privacy
     -------
     Sensitivity: a record contributes two integers toward zero from (t b, t^2 b), |t| <= 1, with b the root of
-    B^2 / 2 (B / 2 in L1), so a vector of norm at most B; a person's k rows b // k each; a null record 0: B, and
+    B^2 / 2 (B / 2 in L1), so a vector of norm at most B; a person's k rows b // k each; a null record 0; a weight
+    of at most 1 makes it no longer: B, and
     2 B under ``replace_one`` (loose: sqrt(2) B would do).
     Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.

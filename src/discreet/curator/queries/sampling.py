@@ -26,9 +26,8 @@ from discreet.curator.lattice.lattice import Unit
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses.base import Loss
-from discreet.losses.constants import gradient_bound, gradient_smoothness
-from discreet.losses.disagreements import require_proof
+from discreet.losses.base import Loss, gradient_bound, gradient_smoothness
+from discreet.losses.proofs import require_proof
 from discreet.typing import Floats
 
 SAMPLERS = ("interval", "gaussian", "rejection", "chain")

@@ -20,11 +20,14 @@ from discreet.curator.records.containers import are_numbers, as_array, cells_of,
 from discreet.curator.records.storage import MEMORY, Storage, storage_for
 from discreet.curator.unquoted import unquoted
 from discreet.errors import PlanViolation, Unsupported
+from discreet.losses.base import Loss
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Booleans, Floats, Integers
 
 _BLOCK_VALUES = 1 << 20
 _NARROW = 1 / 16
+UNSORTED = "OT"
+"""Kinds of types of names that are distinguished one by one, and numbered in the order of the rows."""
 
 
 @dataclass(frozen=True)
@@ -72,21 +75,59 @@ class Scaling:
 
 @dataclass(frozen=True)
 class TargetScaling:
-    """How targets become training coordinates: positions or signs of classes, numbers from a center, over a scale."""
+    """How targets become training coordinates: positions or signs of classes, numbers from a center, over a scale.
+
+    ``weights`` and ``offsets`` are declared ranges, where records have them, and ``factors`` the declared weights of
+    classes. ``loss`` says what an offset does to a target.
+    """
 
     range: tuple[float, float] | None = None
     scale: float = 1.0
     signed: bool = False
     center: float = 0.0
     n_classes: int = 2
+    weights: tuple[float, float] | None = None
+    offsets: tuple[float, float] | None = None
+    factors: tuple[float, ...] | None = None
+    loss: Loss | None = None
 
-    def placed(self, y: Floats) -> Floats:
-        """Return positions of classes, or numbers, in training coordinates; NaN stays, and is what no class has."""
+    def placed(
+        self, y: Floats, weights: Floats | None = None, offsets: Floats | None = None
+    ) -> tuple[Floats, Floats | None]:
+        """Return positions of classes, or numbers, in training coordinates, and weights of at most 1.
+
+        NaN stays, is what no class has, and what a weight that is 0 or an offset that is missing makes of a target: the
+        record becomes null. Privacy: a map of one record by declared numbers.
+        """
         if self.range is None:  # a stream's positions are whatever its maker wrote
-            y = np.where((y >= 0) & (y < self.n_classes) & (y == np.floor(y)), y, np.nan)
-            return 2.0 * y - 1.0 if self.signed else y
-        finite = np.isfinite(y)
-        return np.where(finite, (np.clip(np.where(finite, y, 0.0), *self.range) - self.center) / self.scale, np.nan)
+            positions = np.where((y >= 0) & (y < self.n_classes) & (y == np.floor(y)), y, np.nan)
+            targets = 2.0 * positions - 1.0 if self.signed else positions
+        else:
+            finite = np.isfinite(y)
+            positions, targets = y, np.where(finite, np.clip(np.where(finite, y, 0.0), *self.range), np.nan)
+        total = self._weights(positions, weights)
+        if self.offsets is not None and offsets is not None and self.loss is not None:
+            targets, exposures = self.loss.without_offsets(targets, np.clip(offsets, *self.offsets))
+            if self.loss.offsets_weigh:
+                exposures = exposures / self.loss.without_offsets(np.zeros(1), np.array(self.offsets[1:]))[1]
+                total = exposures if total is None else total * exposures
+        if self.range is not None:
+            targets = (targets - self.center) / self.scale
+        if total is None:
+            return targets, None
+        known = np.isfinite(total) & (total > 0.0)
+        return np.where(known, targets, np.nan), np.where(known, np.minimum(total, 1.0), 0.0)
+
+    def _weights(self, positions: Floats, weights: Floats | None) -> Floats | None:
+        """Return declared and given weights, each over the largest one."""
+        total = None
+        if self.weights is not None and weights is not None:
+            total = np.clip(weights, *self.weights) / self.weights[1]
+        if self.factors is not None:
+            at = np.where(np.isfinite(positions), positions, 0.0).astype(np.int64)
+            factors = np.array(self.factors)[at] / max(self.factors)
+            total = factors if total is None else total * factors
+        return total
 
 
 def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
@@ -124,7 +165,7 @@ class Records:
 
     Rows of one unit (a person, or a record) are contiguous: unit u owns rows starts[u] to
     starts[u + 1] - 1, ``shares`` says how many they are, row by row. ``norms`` and ``sums`` are the
-    rows' L2 norms (ceiling) and L1 norms on the grid.
+    rows' L2 norms (ceiling) and L1 norms on the grid. ``weights`` are the rows', at most 1; None: all of them 1.
     """
 
     rows: NDArray[np.signedinteger[Any]] | None
@@ -137,10 +178,11 @@ class Records:
     n_columns: int
     grid: Grid
     storage: Storage = MEMORY
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         """Refuse arrays that do not fit each other: compiled loops index one by the length of another."""
-        sizes = [len(column) for column in (self.norms, self.sums, self.shares) if column is not None]
+        sizes = [len(column) for column in (self.norms, self.sums, self.shares, self.weights) if column is not None]
         stored = self.sparse is None and self.rows is not None and self.rows.shape == (self.n_rows, self.n_columns)
         if self.sparse is not None:
             indptr, indices, data = self.sparse
@@ -170,6 +212,7 @@ class Records:
             None if self.shares is None else self.shares[cut],
             self.n_columns,
             self.grid,
+            weights=None if self.weights is None else self.weights[cut],
         )
 
     @property
@@ -263,11 +306,14 @@ def names_of(groups: Any) -> NDArray[Any]:
 
 
 def grouping(groups: Any, n: int) -> tuple[Integers, Integers, Integers]:
-    """An order that puts each person's rows together; where each person starts; each row's number of siblings."""
+    """An order that puts each person's rows together; where each person starts; each row's number of siblings.
+
+    Persons stand in the order of their names where these are of one type, and of their first rows where they are not.
+    """
     labels = names_of(groups)
     if labels.shape != (n,):
         raise Unsupported("groups must name one person for each row of X")
-    if labels.dtype.kind in "OT":
+    if labels.dtype.kind in UNSORTED:
         labels = _numbered(labels)
     _, member, counts = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(member, kind="stable")
@@ -290,12 +336,20 @@ def taken(X: Any, rows: Integers) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None, *, storage: Storage | None = None) -> Records:
+def admit(
+    X: Any,
+    targets: Floats,
+    scaling: Scaling,
+    groups: Any = None,
+    *,
+    storage: Storage | None = None,
+    weights: Floats | None = None,
+) -> Records:
     """Clip, scale and round every record onto the integer grid: the private copy that engines read.
 
     ``targets`` hold NaN where a record must become null. Rows are encoded one by one; what a record
     becomes depends on that record and on declared facts only. ``storage`` is where dense rows are kept; None: where
-    there is room.
+    there is room. ``weights`` are the rows', at most 1.
     """
     n, n_columns = X.shape
     if targets.shape != (n,) or n_columns != len(scaling.scale):
@@ -309,17 +363,18 @@ def admit(X: Any, targets: Floats, scaling: Scaling, groups: Any = None, *, stor
         order, starts, shares = grouping(groups, n)
         X = taken(X, order)
         targets, valid = targets[order], valid[order]
+        weights = None if weights is None else weights[order]
     norms, sums = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     declared, width = encoding_of(scaling), scaling.width
     if is_sparse(X):
         sparse = _encode_sparse(X, valid, declared, scaling, norms, sums)
-        return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid)
+        return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid, weights=weights)
     storage = storage or storage_for(n, width, scaling.grid)
     rows = storage.zeros((n, width), scaling.grid.dtype)
     for first, last, block in blocks(X, n, n_columns):
         part = slice(first, last)
         encode.encode_rows(scaling.centered(block), valid[part], *declared, rows[part], norms[part], sums[part])
-    return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage)
+    return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage, weights)
 
 
 def encoding_of(scaling: Scaling) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.bounds import Domain
-from discreet.curator.kernels.recode import LARGEST, recode_rows, recode_sparse_rows
+from discreet.curator.kernels.encode import LARGEST, recode_rows, recode_sparse_rows
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records.admission import Records
 from discreet.errors import PlanViolation, Unsupported
@@ -212,7 +212,8 @@ class Placement:
             cut = slice(first, last)
             recode_rows(
                 rows[cut], records.norms[cut], unit, recoding.center, inverse, *limits, matrix, *onto,
-                recoding.drop_longer, out[cut], *(fact[cut] for fact in facts),
+                recoding.drop_longer, np.zeros((4, rows.shape[1])), np.zeros((4, self.n_columns)), np.empty(4),
+                out[cut], *(fact[cut] for fact in facts),
             )  # fmt: skip
 
         Workers(threads).each(part, records.n_rows, records.n_rows * (matrix.size or self.n_columns))

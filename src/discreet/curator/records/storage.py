@@ -1,4 +1,4 @@
-"""Where the private copy of the records is kept: in memory, or in scratch files that have no name.
+"""Where the private copy of the records is kept, and what this machine has left for it: memory, or scratch files.
 
 A scratch file is opened for its owner alone (mode 0600) and its name is removed before a byte is written, so that no
 other process can open it and nothing is left of it when the process ends, however it ends. What is written there are
@@ -6,21 +6,93 @@ encoded rows in the clear: the folder belongs on a disk that may hold the table 
 """
 
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.lattice.lattice import Grid
-from discreet.curator.records import machine
 from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
+
+Value = TypeVar("Value")
+
+
+def available_memory() -> int | None:
+    """Return how many bytes this process may still take, None where the system does not say."""
+    left = [_left_to_container(), _left_to_process()]
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        left.append(int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10)
+    return min((some for some in left if some is not None), default=None)
+
+
+_GROUPS = Path("/sys/fs/cgroup")
+_LIMITS = (
+    ("memory.max", "memory.current", "inactive_file "),  # version 2 of Linux' control groups
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),  # version 1
+)
+
+
+def _left_to_container() -> int | None:
+    """Return what the limit of a container leaves; files that it has read are given up on demand."""
+    left: list[int] = []
+    for group in _groups():
+        for limit, used, cached in _LIMITS:
+            with suppress(OSError, ValueError, StopIteration):
+                most, taken = (int((group / name).read_text()) for name in (limit, used))
+                stat = (group / "memory.stat").read_text().splitlines()
+                given_up = int(next(line for line in stat if line.startswith(cached)).split()[1])
+                left.append(max(0, most - taken + given_up))
+    return min(left, default=None)
+
+
+def _groups() -> list[Path]:
+    """Return the folders that may hold this process' limits: its own control group's, and those above."""
+    found = [_GROUPS, _GROUPS / "memory"]
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "memory"):
+                own = _GROUPS / kinds / path.lstrip("/")
+                found += [own, *own.parents[: len(own.relative_to(_GROUPS).parts)]]
+    return list(dict.fromkeys(found))
+
+
+def _left_to_process() -> int | None:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        return None if limit == resource.RLIM_INFINITY else max(0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
+    return None
+
+
+def free_disk(folder: Path) -> int | None:
+    """Return how many bytes fit into a folder, None where the system does not say."""
+    with suppress(OSError):
+        return shutil.disk_usage(folder).free
+    return None
+
+
+def within_memory(call: Callable[[], Value]) -> Value:
+    """Return what a call returns; that memory ran out is reported without the size of what was asked for.
+
+    numpy's own words name the shape of an array, and so the number of rows, which may be private. They are not even
+    attached to the error.
+    """
+    with suppress(MemoryError):
+        return call()
+    raise MemoryError("this machine has not enough memory for the records; what was charged stays charged")
+
 
 _NO_ROOM = "the folder for scratch files cannot hold the encoded rows: set DISCREET_SCRATCH to one with room"
 
@@ -149,7 +221,7 @@ def check_scratch(folder: Path, size: int = 0) -> None:
     Where the number of rows is private, this is asked whatever it is: an error only for tables that memory does not
     hold would tell that number.
     """
-    free = machine.free_disk(folder)
+    free = free_disk(folder)
     if free is not None and free < size:
         raise Unsupported(_NO_ROOM)
     with unquoted(_NO_ROOM, OSError):
@@ -201,7 +273,7 @@ def storage_for(n: int, width: int, grid: Grid) -> Storage:
     In memory with what solvers make of them as long as it holds both, then without recoded copies, then on disk.
     """
     limits = current_limits()
-    allowed = machine.available_memory() if limits.memory is None else limits.memory
+    allowed = available_memory() if limits.memory is None else limits.memory
     if allowed is None or bytes_in_memory(n, width, grid) <= allowed:
         return MEMORY
     return TIGHT_MEMORY if bytes_of_rows(n, width, grid) <= allowed else OnDisk(limits.folder)

@@ -5,7 +5,6 @@ curator, and can be read repeatedly. It brings its own targets and persons, so `
 """
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -16,12 +15,11 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
-from discreet.curator.kernels.turning import turn_to_rows
+from discreet.curator.kernels.hints import turn_to_rows
 from discreet.curator.records import admission
-from discreet.curator.records.machine import within_memory
-from discreet.curator.records.storage import Storage, storage_for
+from discreet.curator.records.storage import Storage, storage_for, within_memory
 from discreet.errors import Unsupported
-from discreet.typing import Floats, Integers
+from discreet.typing import Floats, Integers, Words
 
 _ORDERED_ROWS = 1 << 16
 TURNED_VALUES = 1 << 16
@@ -29,6 +27,9 @@ TURNED_VALUES = 1 << 16
 
 Watch = Callable[[int, int, Floats], None]
 """Shown the features of rows first to last as they are read."""
+
+Count = Callable[[slice, Integers], None]
+"""Given the rows of a block and the cells of the stream's checks that they are in."""
 
 Reading = Callable[[int, int], None]
 """Called with (rows read, rows in all) as blocks are read: only where the number of rows is public."""
@@ -47,6 +48,8 @@ class Block:
     targets: Floats
     persons: Integers | None = None
     checks: Integers | None = None
+    weights: Floats | None = None
+    offsets: Floats | None = None
 
 
 class Counts(Protocol):
@@ -84,6 +87,16 @@ class Checks(Counts, Protocol):
         ...
 
 
+@dataclass(frozen=True, repr=False)
+class Encoding:
+    """How rows become records: declared facts; words for hashes of rows, where a ledger recognizes them; counts."""
+
+    scaling: admission.Scaling
+    targets: admission.TargetScaling
+    secrets: Words | None = None
+    counts: bool = False
+
+
 class Elsewhere(Protocol):
     """Rows that this process does not read: workers of a cluster encode them, in parts, and keep them."""
 
@@ -97,14 +110,14 @@ class Elsewhere(Protocol):
         ...
 
     def count(self) -> int:
-        """Return the number of rows, counted where they are."""
+        """Return the number of records, or of persons, counted where they are."""
         ...
 
-    def cells(self) -> Integers:
-        """Return how many rows are in each cell of what the stream estimates ranges from."""
+    def cells(self) -> Mapping[int, Integers]:
+        """Return how many rows are in each cell that ranges are estimated from, by how many rows persons have."""
         ...
 
-    def encoded(self, how: Any) -> Any:
+    def encoded(self, how: Encoding) -> Any:
         """Encode all rows, and return what a curator asks, with what was seen of the rows."""
         ...
 
@@ -129,8 +142,12 @@ class RecordStream(ABC):
     """Where the rows are, where this process does not read them: ``blocks`` refuses then."""
     target_kinds: Sequence[str] = ()
     """The kind of type that targets are declared to have, where their container declares one."""
+    columns_beside: tuple[str, ...] = ()
+    """Which of "weights" and "offsets" each block brings."""
     is_named: bool = True
     """Whether ``columns`` are names that declarations may use."""
+    sample: Any = None
+    """A table without rows, of the same columns and types, where the container has one."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -208,13 +225,12 @@ def admit_stream(
     target_scaling: admission.TargetScaling,
     scaling: admission.Scaling,
     watch: Watch | None = None,
-    drive: Callable[[Iterator[Block]], None] | None = None,
+    count: Count | None = None,
     storage: Storage | None = None,
 ) -> admission.Records:
     """Admit a stream as ``admission.admit`` does: one pass, and never more than a block of it as numbers.
 
-    ``drive`` takes the blocks to their end, each of which is admitted on the way: it may count what passes by. None
-    looks at none of them.
+    ``watch`` is shown the features, and ``count`` the cells of the stream's checks, as blocks are read.
     ``storage`` is where the encoded rows are kept; None: where there is room.
     """
     n, n_columns = stream.shape
@@ -224,37 +240,35 @@ def admit_stream(
     storage = storage or storage_for(n, width, scaling.grid)
     rows = storage.zeros((n, width), scaling.grid.dtype)
     targets, norms, sums = (storage.zeros(n, dtype) for dtype in (np.float64, np.int64, np.int64))
+    weights: Floats | None = None
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
 
-    def admitted() -> Iterator[Block]:
-        for part, block in in_place(stream):
-            found = target_scaling.placed(block.targets)
-            valid = np.isfinite(found)
-            targets[part] = np.where(valid, found, 0.0)
-            for at, features in by_rows(block.features):
-                here = slice(part.start + at.start, part.start + at.stop)
-                encode.encode_rows(
-                    scaling.centered(features), valid[at], *declared, rows[here], norms[here], sums[here]
-                )
-                if watch is not None:
-                    watch(here.start, here.stop, features)
-            if persons is not None:
-                if block.persons is None:
-                    raise Unsupported("a stream that has persons names one for each row of each block")
-                persons[part] = block.persons
-            if stream.reading is not None:
-                stream.reading(part.stop, n)
-            yield block
-
-    if drive is None:
-        deque(admitted(), maxlen=0)  # to their end, and none is kept
-    else:
-        drive(admitted())
+    for part, block in in_place(stream):
+        placed, weight = target_scaling.placed(block.targets, block.weights, block.offsets)
+        valid = np.isfinite(placed)
+        targets[part] = np.where(valid, placed, 0.0)
+        if weight is not None:
+            weights = storage.zeros(n, np.float64) if weights is None else weights
+            weights[part] = weight
+        for at, features in by_rows(block.features):
+            here = slice(part.start + at.start, part.start + at.stop)
+            encode.encode_rows(scaling.centered(features), valid[at], *declared, rows[here], norms[here], sums[here])
+            if watch is not None:
+                watch(here.start, here.stop, features)
+        if persons is not None:
+            if block.persons is None:
+                raise Unsupported("a stream that has persons names one for each row of each block")
+            persons[part] = block.persons
+        if count is not None and block.checks is not None:
+            count(part, block.checks)
+        if stream.reading is not None:
+            stream.reading(part.stop, n)
     if persons is None:
-        return admission.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid, storage)
+        return admission.Records(rows, None, targets, norms, sums, None, None, width, scaling.grid, storage, weights)
     order, starts, shares = admission.grouping(persons, n)
     rows, targets, norms, sums = (_ordered(column, order, storage) for column in (rows, targets, norms, sums))
-    return admission.Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage)
+    weights = None if weights is None else _ordered(weights, order, storage)
+    return admission.Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage, weights)
 
 
 def _ordered(column: NDArray[Any], order: Integers, storage: Storage) -> NDArray[Any]:
@@ -269,24 +283,6 @@ def rows_of_each(persons: Integers) -> Integers:
     """For each row, how many rows its person has."""
     _, member, counts = np.unique(persons, return_inverse=True, return_counts=True)
     return counts[member].astype(np.int64)
-
-
-def in_step(blocks: Iterator[Integers], column: Integers) -> tuple[Iterator[Integers], Iterator[Integers]]:
-    """Blocks of rows, and the parts of a column that belong to them, for a caller that takes one of each in turn."""
-    sizes: deque[int] = deque()
-
-    def first() -> Iterator[Integers]:
-        for block in blocks:
-            sizes.append(len(block))
-            yield block
-
-    def second() -> Iterator[Integers]:
-        at = 0
-        while sizes:
-            at += (size := sizes.popleft())
-            yield column[at - size : at]
-
-    return first(), second()
 
 
 CHANGED = "the table changed its size while it was being read: copy it, and read the copy"

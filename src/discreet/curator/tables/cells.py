@@ -1,6 +1,18 @@
 """What the cells of a whole column mean: ``schema/cell_meaning.py`` for each cell, at the speed of columns.
 
 How a column is stored is a fact of its container and may be refused; no value raises or warns.
+
+What a cell holds is what was declared, nothing, or something else: its *state*, each cell for itself.
+
+Texts become numbers in one compiled pass over a column's bytes. ``schema/cell_meaning.py`` says what a text means:
+blanks around it are cut off, and what is left is a number where it reads
+``[+-]?(digits[.digits] | .digits)([eE][+-]?digits)?`` in ASCII, else nothing. A byte outside ASCII is in no number,
+whichever way the text is decoded.
+
+*Rounding.* A text is w 10^e with whole w and e. Where 0 <= w <= 2^53 and |e| <= 22, both w and 10^|e| are doubles
+without error, and their product or quotient is rounded once, to the nearest double: so the result is the double that is
+nearest to the text, as for ``float`` (Clinger 1990). Every other number is left to the caller, as are those that may be
+codes for nothing.
 """
 
 import math
@@ -11,9 +23,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import njit
 from numpy.typing import NDArray
 
-from discreet.curator.tables.number_texts import read_numbers
 from discreet.errors import Unsupported
 from discreet.scalars import is_name, is_nothing
 from discreet.schema.cell_meaning import (
@@ -29,7 +41,115 @@ from discreet.schema.cell_meaning import (
     position_of,
     text_of,
 )
-from discreet.typing import Floats, Integers
+from discreet.typing import Booleans, Floats, Integers
+
+States: TypeAlias = NDArray[np.int8]
+
+FINE, ABSENT, STRANGE = 0, 1, 2
+NOT_ASKED: States = np.empty(0, dtype=np.int8)
+"""Where nobody asks what the cells hold."""
+
+
+def states_of_numbers(found: Floats, low: float, high: float) -> States:
+    """Return ABSENT where there is no finite number, STRANGE where it lies outside the range."""
+    outside = (found < low) | (found > high)
+    return np.where(np.isfinite(found), outside * np.int8(STRANGE), np.int8(ABSENT)).astype(np.int8)
+
+
+def states_of_labels(positions: Integers, count: int) -> States:
+    """Return ABSENT where a cell is empty, STRANGE where it is none of ``count`` labels."""
+    return np.where(positions == MISSING, ABSENT, np.where(positions == count, STRANGE, FINE)).astype(np.int8)
+
+
+_PLACES = 22
+_POWERS = np.array([float(10**k) for k in range(_PLACES + 1)])
+_MOST = 1 << 53
+_LARGE = 10**17  # one digit more is still below 2^63
+_FAR = 10**6
+
+
+def read_numbers(offsets: Integers, data: NDArray[np.uint8], codes: Floats) -> tuple[Floats, Booleans]:
+    """Return the numbers between offsets (one more than texts), NaN for none; and where the caller has to look.
+
+    ``codes`` are numbers that may be codes for nothing, depending on how they are written.
+    """
+    found = np.empty(len(offsets) - 1)
+    unsure = np.zeros(len(found), dtype=np.bool_)
+    _read(offsets, data, codes, _POWERS, found, unsure)
+    return found, unsure
+
+
+@njit(cache=True, nogil=True)
+def _read(offsets, data, codes, powers, found, unsure):  # type: ignore[no-untyped-def]
+    for i in range(found.size):
+        at, end = _trimmed(data, offsets[i], offsets[i + 1])
+        negative = at < end and data[at] == 45
+        if at < end and (data[at] == 43 or data[at] == 45):
+            at += 1
+        whole, places, at = _mantissa(data, at, end)
+        exponent, at = _exponent(data, at, end)
+        if places < 0 or at != end:
+            found[i] = np.nan
+            continue
+        value, power = float(whole), exponent - places
+        if whole > _MOST or (whole > 0 and (abs(power) > _PLACES or abs(exponent) == _FAR)):
+            unsure[i] = True
+        elif whole > 0:
+            value = value * powers[power] if power >= 0 else value / powers[-power]
+        found[i] = -value if negative else value
+        for code in codes:
+            unsure[i] |= code == value or code == -value
+
+
+@njit(inline="always")
+def _trimmed(data, at, end):  # type: ignore[no-untyped-def]
+    """Return the ends of a text without the blanks around it."""
+    while at < end and (data[at] == 32 or 9 <= data[at] <= 13):
+        at += 1
+    while at < end and (data[end - 1] == 32 or 9 <= data[end - 1] <= 13):
+        end -= 1
+    return at, end
+
+
+@njit(inline="always")
+def _mantissa(data, at, end):  # type: ignore[no-untyped-def]
+    """Return digits as a whole number (above 2^53 where they are too many), the places behind the point, and the end.
+
+    Places are -1 where there is no digit.
+    """
+    whole, first, point = np.int64(0), at, np.int64(-1)
+    while at < end:
+        digit = np.int64(data[at]) - 48
+        if 0 <= digit <= 9:
+            whole = whole * 10 + digit if whole < _LARGE else whole
+        elif digit == -2 and point < 0:
+            point = at
+        else:
+            break
+        at += 1
+    if at - first - (point >= 0) == 0:
+        return whole, np.int64(-1), at
+    return whole, (at - point - 1 if point >= 0 else np.int64(0)), at
+
+
+@njit(inline="always")
+def _exponent(data, at, end):  # type: ignore[no-untyped-def]
+    """Return the exponent, 0 where there is none, and its end, which is before ``at`` where it has no digit.
+
+    One of ``_FAR`` stands for all beyond it, too.
+    """
+    if at >= end or (data[at] != 101 and data[at] != 69):
+        return np.int64(0), at
+    at += 1
+    negative = at < end and data[at] == 45
+    if at < end and (data[at] == 43 or data[at] == 45):
+        at += 1
+    first, exponent = at, np.int64(0)
+    while at < end and 48 <= data[at] <= 57:
+        exponent = min(exponent * 10 + np.int64(data[at]) - 48, np.int64(_FAR))
+        at += 1
+    return -exponent if negative else exponent, (at if at > first else np.int64(-1))
+
 
 _WHOLE = re.compile(r"^([+-]?[0-9]+)\.0*$")
 

@@ -5,7 +5,7 @@ For a column of variance 1 that no other column predicts, slopes of deviation d 
     sampling^2 = d^2 / (n h^2);      privacy^2 = (z a C)^2 / (k (n h)^2),      C = L reach sqrt(p)
 
 z is the noise multiplier of a step, a the relation's factor, k the number of averaged steps, L the largest slope and
-reach the limit on rows (``solvers/sandwich.py``); where slopes have no bound, limits are chosen from noisy counts, and
+reach the limit on rows (``inference/sandwich.py``); where slopes have no bound, noisy counts choose limits, and
 C is about 5 d sqrt(p) for rows and residuals with light tails. Classes with a share m of the second one:
 d^2 = h = m (1 - m); counts of mean m: d^2 = h = m;
 numbers: d = h = 1, in units of the residuals' deviation. A column of deviation s has 1 / s of it; one that others
@@ -13,16 +13,21 @@ predict with R2 has 1 / sqrt(1 - R2) times as much.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from discreet.accounting.priced_plan import price_plan
-from discreet.budget import Neighbors
+from discreet.bounds import Domain
+from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
-from discreet.models.fitting import budget_of
-from discreet.models.forecast.setting import Setting, setting_of
+from discreet.inference.forecast import FEW_RUNS, ExpectedEffect, Law, rehearse, usual_law
+from discreet.inference.sandwich import Sandwich
+from discreet.losses.base import Loss
+from discreet.models.fit import budget_of
+from discreet.models.forecast.forecast import Setting, setting_of
 from discreet.models.solver_choice import choose_solver, inferring
-from discreet.solvers.sandwich import Sandwich
+from discreet.penalties.base import Penalty
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)  # in units of the asked epsilon
 TABLES = (0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
@@ -48,6 +53,8 @@ class EffectsRow:
     se, se_privacy, inflation
         The standard error of a column of variance 1, the part of it that is privacy noise, and how many times that of
         a fit without privacy it is; NaN where the fit would be refused.
+    chance
+        How likely an effect is to be shown, in the mean over columns; 0 where the fit would be refused.
     refused
         Why, and what would help; None where there are standard errors.
     """
@@ -58,6 +65,7 @@ class EffectsRow:
     se: float = math.nan
     se_privacy: float = math.nan
     inflation: float = math.nan
+    chance: float = 0.0
     refused: str | None = None
 
 
@@ -84,6 +92,9 @@ class EffectsForecast:
     standard_error, rows_needed : float, int or None
         What was wished for, and the least number of rows that has it; None where nothing was wished for, or where no
         number of rows has it.
+    kinds : tuple of ExpectedEffect
+        For the asked row: the chance that an effect is shown and its standard error, for numbers and for yes/no columns
+        with declared shares.
 
     Examples
     --------
@@ -102,6 +113,7 @@ class EffectsForecast:
     rows: tuple[EffectsRow, ...]
     standard_error: float | None = None
     rows_needed: int | None = None
+    kinds: tuple[ExpectedEffect, ...] = ()
 
     @property
     def answer(self) -> str:
@@ -112,7 +124,7 @@ class EffectsForecast:
             said = (
                 f"{start}expect a standard error of {row.se:.3g} {self.unit} for a column of variance 1, "
                 f"{row.inflation:.2f} times that without privacy; an effect of {DETECTED * row.se:.2g} is found in "
-                "80% of studies (test at .05)."
+                f"80% of studies (test at .05). {' '.join(map(_sentence, self.kinds))}"
             )
         else:
             said = f"{start}{row.refused}."
@@ -135,14 +147,20 @@ class EffectsForecast:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, for JSON; None in place of NaN."""
         rows = [_without_nan(asdict(row)) for row in self.rows]
-        told = {**asdict(self), "asked": _without_nan(asdict(self.asked)), "rows": rows}
-        return {**_without_nan(told), "answer": self.answer, "remarks": list(self.remarks)}
+        kinds = [_without_nan(kind._asdict()) for kind in self.kinds]
+        values = {**asdict(self), "asked": _without_nan(asdict(self.asked)), "rows": rows, "kinds": kinds}
+        return {**_without_nan(values), "answer": self.answer, "remarks": list(self.remarks)}
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the columns' names and the rows, as text."""
-        names = ("rows", "epsilon", "standard error", "of which privacy", "inflation")
+        names = ("rows", "epsilon", "standard error", "of which privacy", "inflation", "shown")
         return names, [
-            (f"{row.n:,}", f"{row.epsilon:g}", *(_shown(value) for value in (row.se, row.se_privacy, row.inflation)))
+            (
+                f"{row.n:,}",
+                f"{row.epsilon:g}",
+                *map(_shown, (row.se, row.se_privacy, row.inflation)),
+                f"{row.chance:.0%}",
+            )
             for row in self.rows
         ]
 
@@ -161,64 +179,103 @@ def _shown(value: float) -> str:
     return "refused" if math.isnan(value) else f"{value:.3g}"
 
 
+def _sentence(kind: ExpectedEffect) -> str:
+    """Say how likely an effect is to be shown."""
+    what = "The effect of a number" if kind.name == "number" else f"That of a yes/no column {kind.name}"
+    error = "" if math.isnan(kind.se) or kind.name == "number" else f" (standard error {kind.se:.2g})"
+    return f"{what} is shown with a chance of about {kind.chance:.0%}{error}."
+
+
 def forecast_effects(
-    estimator: Any, n: int, p: int | None = None, *, standard_error: float | None = None, mean: float | None = None
+    estimator: Any,
+    n: int,
+    p: int | None = None,
+    *,
+    standard_error: float | None = None,
+    mean: float | None = None,
+    cells: Sequence[float] = (),
 ) -> EffectsForecast:
-    """The standard errors of an estimator on n rows and p columns; ``DPLinearModel.forecast_effects`` explains it."""
+    """Return the standard errors of an estimator on n rows and p columns; see ``DPLinearModel.forecast_effects``."""
     if isinstance(n, bool) or not (int(n) == n and n >= 2):
         raise Unsupported("n, the number of rows to forecast for, must be a whole number of at least 2")
     if standard_error is not None and not 0 < standard_error < math.inf:
         raise Unsupported("standard_error must be positive, such as 0.05")
     setting, n = setting_of(estimator, p), int(n)
-    counts, classes = setting.loss.log_link, setting.loss.sigmoid_link
-    mean = (0.5 if classes else 1.0 if counts else math.nan) if mean is None else mean
-    if (classes and not 0 < mean < 1) or (counts and not 0 < mean < math.inf):
-        raise Unsupported("mean is the share of the second class, between 0 and 1, or a positive mean count")
+    law = usual_law(setting.loss, tuple(cells), mean)
+    if len(law.cells) > setting.n_columns:
+        raise Unsupported(f"{len(law.cells)} cells are declared for {setting.n_columns} columns: leave some out")
     epsilon = float(estimator.epsilon)
     points = [*((round(part * n), epsilon) for part in TABLES), *((n, part * epsilon) for part in BUDGETS)]
-    rows = {key: expected_row(setting, *key, mean) for key in dict.fromkeys(points)}
+    rows = {key: expected_row(setting, *key, law, FEW_RUNS) for key in dict.fromkeys(points)}
+    classes, counts = setting.loss.sigmoid_link, setting.loss.log_link
     return EffectsForecast(
         model=type(estimator).__name__,
         n_features=setting.n_columns,
         neighbors=str(Neighbors(estimator.neighbors)),
-        mean=mean,
+        mean=law.mean,
         unit="of log odds" if classes else "of log rate" if counts else "residual standard deviations",
         asked=rows[n, epsilon],
         rows=tuple(rows.values()),
         standard_error=standard_error,
-        rows_needed=None if standard_error is None else rows_for(setting, epsilon, mean, standard_error),
+        rows_needed=None if standard_error is None else rows_for(setting, epsilon, law, standard_error),
+        kinds=expected_kinds(setting, n, epsilon, law),
     )
 
 
-def expected_row(setting: Setting, n: int, epsilon: float, mean: float) -> EffectsRow:
-    """Plan and price as a fit would; return the standard errors that its noise and n records have."""
-    estimator, loss, penalty = setting.estimator, setting.loss, setting.penalty
-    relation = Neighbors(estimator.neighbors)
-    public = n if relation.n_is_public or setting.bounds.n is not None else None
-    domain = replace(setting.facts().domain(Neighbors.ZERO_OUT, loss), neighbors=relation, n=public)
-    budget = budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=True)
-    cov_type = getattr(estimator, "cov_type", None) or "robust"
-    cov_type = "robust" if cov_type == "cluster" else cov_type  # rows are persons here
-    if loss.n_outputs > 1:
-        return EffectsRow(n, epsilon, budget.delta, refused=OF_CLASSES)
+def expected_kinds(setting: Setting, n: int, epsilon: float, law: Law) -> tuple[ExpectedEffect, ...]:
+    """Return how likely effects of each kind are to be shown, and their errors; none where a fit is refused."""
     try:
-        inner, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
-        solver = inferring("sandwich", cov_type, inner, domain, loss, penalty, budget, automatic=True)
-        plan = solver.plan(domain, loss, penalty)
+        method = _method(setting, n, epsilon)
+    except Unsupported:
+        return ()
+    return rehearse(*method, law).kinds(law)
+
+
+def expected_row(setting: Setting, n: int, epsilon: float, law: Law, runs: int = 0) -> EffectsRow:
+    """Plan and price as a fit would; return the standard errors that its noise and n records have.
+
+    ``runs`` rehearsals tell how likely effects are to be shown; without one that is left out.
+    """
+    delta = _facts(setting, n, epsilon)[1].delta
+    try:
+        solver, domain, loss, penalty, budget = _method(setting, n, epsilon)
     except Unsupported as reason:
-        return EffectsRow(n, epsilon, budget.delta, refused=str(reason))
-    assert isinstance(solver, Sandwich)
+        return EffectsRow(n, epsilon, delta, refused=str(reason))
     assert solver.limits is not None
+    plan = solver.plan(domain, loss, penalty)
     step = [release for release in plan.releases if release.query == "noisy_weighted_gradient"][-1]
-    deviation = _deviation(setting, mean)
-    curvature = 1.0 if math.isnan(mean) else deviation**2
+    deviation = _deviation(setting, law.mean)
+    curvature = 1.0 if math.isnan(law.mean) else deviation**2
     limit = loss.lipschitz * solver.limits.reach if math.isfinite(loss.lipschitz) else LIGHT_TAILED * deviation
     clip = limit * math.sqrt(domain.n_features)
-    noise = price_plan(plan, budget).noise_multiplier * step.relative_noise * relation.sum_factor * clip
+    factor = budget.neighbors.sum_factor
+    noise = price_plan(plan, budget).noise_multiplier * step.relative_noise * factor * clip
     sampling = deviation / (curvature * math.sqrt(n))
     privacy = noise / (math.sqrt(solver.n_kept) * n * curvature)
     se = math.hypot(sampling, privacy)
-    return EffectsRow(n, epsilon, budget.delta, se, privacy, se / sampling)
+    chance = float(rehearse(solver, domain, loss, penalty, budget, law, runs).chances.mean()) if runs else math.nan
+    return EffectsRow(n, epsilon, delta, se, privacy, se / sampling, chance)
+
+
+def _facts(setting: Setting, n: int, epsilon: float) -> tuple[Domain, Budget]:
+    """Return what is public of a table of n rows, and the budget of a fit."""
+    estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
+    public = n if relation.n_is_public or setting.bounds.n is not None else None
+    domain = replace(setting.facts().domain(Neighbors.ZERO_OUT, setting.loss), neighbors=relation, n=public)
+    return domain, budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=True)
+
+
+def _method(setting: Setting, n: int, epsilon: float) -> tuple[Sandwich, Domain, Loss, Penalty, Budget]:
+    """Return the method of a fit and its facts; where n is private, n rows are assumed."""
+    estimator, loss, penalty = setting.estimator, setting.loss, setting.penalty
+    domain, budget = _facts(setting, n, epsilon)
+    cov_type = getattr(estimator, "cov_type", None) or "robust"
+    cov_type = "robust" if cov_type == "cluster" else cov_type  # rows are persons here
+    if loss.n_outputs > 1:
+        raise Unsupported(OF_CLASSES)
+    inner, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
+    solver = inferring(cov_type, inner, domain, loss, penalty, budget, automatic=True)
+    return solver, replace(domain, n=n), loss, penalty, budget
 
 
 def _deviation(setting: Setting, mean: float) -> float:
@@ -227,15 +284,14 @@ def _deviation(setting: Setting, mean: float) -> float:
     return math.sqrt(mean) if setting.loss.log_link else 1.0
 
 
-def rows_for(setting: Setting, epsilon: float, mean: float, standard_error: float) -> int | None:
+def rows_for(setting: Setting, epsilon: float, law: Law, standard_error: float) -> int | None:
     """Return the least number of rows, to two digits, whose standard error is small enough; None without one."""
-    if not expected_row(setting, MOST_ROWS, epsilon, mean).se <= standard_error:
+    if not expected_row(setting, MOST_ROWS, epsilon, law).se <= standard_error:
         return None
     low, high = 2, MOST_ROWS
     while high > 1.005 * low and high > low + 1:
         middle = round(math.sqrt(low * high))
-        low, high = (
-            (low, middle) if expected_row(setting, middle, epsilon, mean).se <= standard_error else (middle, high)
-        )
+        small = expected_row(setting, middle, epsilon, law).se <= standard_error
+        low, high = (low, middle) if small else (middle, high)
     digits = int(10 ** max(0, int(math.log10(high)) - 1))
     return -(-high // digits) * digits

@@ -8,31 +8,438 @@ multiplier z' = z n'/n sees the same signal and the same noise as one on n rows 
 are drawn, and the budget of the smaller fit is the price of its plan at z'. Plans that see Poisson samples only keep
 their batches, and z, instead. What does not follow is the sampling error of the rows themselves, of order p/n': that is
 why there are always 25 p of them, and why the gap is to a model without privacy that was fitted on the same rows.
+
+What is simulated is the *gap*: by how much the score falls against the same model without privacy. The scores
+themselves are those of synthetic tables, and say nothing about anybody's own: words and tables leave them out.
+
+*Theory* bounds the excess risk E F - F*, in units of the loss. A bound holds in expectation for the run as it is
+configured: output and objective perturbation, gradient and coordinate descent have one, and only where nothing is
+clipped, since no theorem here counts the bias of a clip. It is shown where it says something, which is where it is
+below what a model of zeros is certain to have (``excess_of_zeros``). Noise is not bounded, so a larger bound must not
+be cut down to that: the released coefficients can be far worse than zeros.
+
+*An order*, without its constant: on the worst data nobody does better than L D sqrt(p) / (n epsilon), pure:
+L D p / (n epsilon) (Bassily, Smith & Thakurta 2014), for gradients of norm at most L, best coefficients within a ball
+of radius D, and p coordinates.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import price
-from discreet.bounds import Domain
+from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator import use_entropy
+from discreet.curator import PrivateData, use_entropy
 from discreet.errors import Unsupported
-from discreet.models.fitting import budget_of
-from discreet.models.forecast.forecast_result import Forecast, ForecastRow, summary
-from discreet.models.forecast.reference import score_without_privacy
-from discreet.models.forecast.risk_bounds import mean_length, theory_of
-from discreet.models.forecast.setting import Setting, setting_of
-from discreet.models.forecast.synthetic import Groups, Rehearsal, Stream
+from discreet.inference.forecast import Stream
+from discreet.losses.base import Loss, gradient_bound
+from discreet.models.fit import budget_of, penalty_of
+from discreet.models.forecast.synthetic import (
+    Classes,
+    Counts,
+    Groups,
+    Numbers,
+    Rehearsal,
+    Target,
+    indicator_groups,
+    rehearsal,
+)
 from discreet.models.solver_choice import choose_solver
-from discreet.solvers.risk_bound import excess_of_zeros
+from discreet.penalties.base import Penalty
+from discreet.solvers.cd import CoordinateDescent
+from discreet.solvers.gd import GradientDescent
+from discreet.solvers.output import OutputPerturbation
+from discreet.solvers.perturbation import OneShot
+from discreet.solvers.risk_bounds import excess_of_zeros
+from discreet.solvers.sgd import StochasticGradientDescent
+from discreet.typing import Floats
+
+
+def summary(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+    return mean, math.sqrt(spread / len(values))
+
+
+@dataclass(frozen=True)
+class ForecastRow:
+    """The forecast for one number of rows and one epsilon.
+
+    Parameters
+    ----------
+    n, epsilon, delta
+        The table's rows and the budget of one fit.
+    score, error
+        The mean expected score of the simulated private fits on the synthetic tables, and its standard error. Not what
+        a fit of yours will have.
+    non_private, trivial
+        Their scores without privacy, and of the best prediction that looks at no column.
+    gap, gap_error
+        non_private - score, fit by fit, and its standard error.
+    gaps
+        That of each simulated fit: a single fit of yours is one of these, not their mean.
+    solver, releases, noise_multiplier
+        The plan: who solves, how many noisy answers it gets, and their noise over their sensitivity.
+    simulated_rows
+        How many rows were drawn: fewer than n stand for n, with the same noise.
+    stand_in
+        The solver that was planned and simulated where the chosen one would take too long.
+    risk_bound, risk_order
+        Theory: a bound on the excess risk of the run as configured, in units of the loss per record, None where none is
+        proven that says anything; and the order, without its constant, that nobody beats on the worst data.
+    """
+
+    n: int
+    epsilon: float
+    delta: float
+    score: float
+    error: float
+    non_private: float
+    trivial: float
+    gap: float
+    gap_error: float
+    gaps: tuple[float, ...]
+    solver: str
+    releases: int
+    noise_multiplier: float
+    simulated_rows: int
+    stand_in: str | None
+    risk_bound: float | None
+    risk_order: float
+
+    @property
+    def lost(self) -> float:
+        """The gap as a part of all there is to learn: 0 is no loss, 1 is the trivial prediction."""
+        return self.gap / max(self.non_private - self.trivial, 1e-12)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What privacy will cost, by simulation on public synthetic tables and by theory. Printing it shows a table.
+
+    Parameters
+    ----------
+    model : str
+        What would be fitted.
+    n_features : int
+        On how many columns.
+    score : str
+        ``"accuracy"`` or ``"R2"``.
+    ceiling : float
+        The best score that is possible on the synthetic tables: an assumption.
+    neighbors : str
+        The relation.
+    asked : ForecastRow
+        The row that was asked for; it is also part of the two below.
+    over_epsilon, over_n : tuple of ForecastRow
+        Rows for other budgets at this n, and for other numbers of rows at this epsilon.
+    diameter : float
+        For the theory: how long the best coefficients are assumed to be, in training coordinates.
+    risk_of_nothing : float
+        How far the risk of a model of zeros is above theirs, at most: a bound above this says nothing.
+
+    Examples
+    --------
+    >>> from discreet import DPRidge
+    >>> forecast = DPRidge(bounds=1.0, target=(0, 1)).forecast(n=300, p=2, epsilons=[1.0], n_grid=[300], seeds=2)
+    >>> forecast.score, len(forecast.over_n)
+    ('R2', 1)
+    """
+
+    model: str
+    n_features: int
+    score: str
+    ceiling: float
+    neighbors: str
+    asked: ForecastRow
+    over_epsilon: tuple[ForecastRow, ...]
+    over_n: tuple[ForecastRow, ...]
+    diameter: float
+    risk_of_nothing: float
+
+    @property
+    def rows(self) -> tuple[ForecastRow, ...]:
+        """All rows, each once."""
+        return tuple(dict.fromkeys((*self.over_epsilon, *self.over_n)))
+
+    def shown(self, value: float) -> str:
+        """Return a score as people write it: 84.1% or 0.584."""
+        return f"{100 * value:.1f}%" if self.score == "accuracy" else f"{value:.3f}"
+
+    def shown_loss(self, value: float) -> str:
+        """Return a difference of scores, or its standard error: percentage points of accuracy, or R2."""
+        return f"{100 * value:.2f}" if self.score == "accuracy" else f"{value:.4f}"
+
+    @property
+    def unit(self) -> str:
+        """What losses are counted in."""
+        return "points of accuracy" if self.score == "accuracy" else f"of {self.score}"
+
+    @property
+    def answer(self) -> str:
+        """What to expect, in two sentences."""
+        row, shown = self.asked, self.shown_loss
+        expected = (
+            f"At epsilon = {row.epsilon:g} with {row.n:,} rows and {self.n_features} features, expect privacy to cost "
+            f"about {shown(row.gap)} {self.unit}, against the same model without privacy on the same rows "
+            f"({shown(min(row.gaps))} to {shown(max(row.gaps))} in {len(row.gaps)} simulated fits)."
+        )
+        rows = next((other for other in self.over_n if other.n == 2 * row.n), None)
+        budget = next((other for other in self.over_epsilon if math.isclose(other.epsilon, 2 * row.epsilon)), None)
+        others = [f"twice the rows it would cost {shown(rows.gap)}"] if rows else []
+        others += [f"twice the epsilon {shown(budget.gap)}"] if budget else []
+        return f"{expected} With {' and with '.join(others)}." if others else expected
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How the numbers came about, and what they are not."""
+        remarks = [
+            f"Simulated on {len(self.asked.gaps)} public synthetic tables whose best possible {self.score} is set to "
+            f"{self.shown(self.ceiling)} (the ceiling): no data was read and no budget spent. Only the loss is meant "
+            f"for your table, not the {self.score}: how well a model can predict it, no simulation knows."
+        ]
+        fewer = [row for row in self.rows if row.simulated_rows < row.n]
+        if fewer:
+            least = min(row.n for row in fewer)
+            remarks.append(
+                f"Tables of {least:,} rows and more were simulated with {fewer[0].simulated_rows:,} rows and the same "
+                "signal-to-noise."
+            )
+        replaced = sorted({(row.solver, row.stand_in) for row in self.rows if row.stand_in})
+        remarks += [f"{there} was simulated in place of {chosen}, which takes longer." for chosen, there in replaced]
+        return (*remarks, self.theory)
+
+    @property
+    def theory(self) -> str:
+        """What is proven of the run as configured, for the worst data within the declared ranges."""
+        if self.asked.risk_bound is None:
+            return f"No informative theoretical bound is known for {self.asked.solver} in this configuration."
+        return (
+            f"Proven for {self.asked.solver} as it is configured here, whatever the rows, if the best coefficients are "
+            f"no longer than {self.diameter:.3g}: the training loss per record is expected at most "
+            f"{self.asked.risk_bound:.2g} above the best. A model of zeros is at most {self.risk_of_nothing:.2g} "
+            "above it."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, for JSON."""
+        return {**asdict(self), "answer": self.answer, "remarks": list(self.remarks)}
+
+    def table(self, *, over: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the columns' names and the rows of the table over ``"epsilon"`` or over ``"rows"``, as text."""
+        lost = "points lost" if self.score == "accuracy" else f"{self.score} lost"
+        names = (over, lost, "standard error", "least", "most", "solver", "releases", "noise multiplier")
+        rows = self.over_epsilon if over == "epsilon" else self.over_n
+        return names, [
+            (
+                f"{row.epsilon:g}" if over == "epsilon" else f"{row.n:,}",
+                *(self.shown_loss(value) for value in (row.gap, row.gap_error, min(row.gaps), max(row.gaps))),
+                row.solver,
+                f"{row.releases}" if row.releases else "adaptive",
+                f"{row.noise_multiplier:.3g}",
+            )
+            for row in rows
+        ]
+
+    def __str__(self) -> str:
+        lines = [self.answer, ""]
+        for over in ("epsilon", "rows"):
+            names, rows = self.table(over=over)
+            widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+            lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in (names, *rows)]
+            lines.append("")
+        return "\n".join([*lines, *self.remarks])
+
+
+DEFAULT_TARGET, DEFAULT_COUNTS = (-1.0, 1.0), (0.0, 20.0)
+ACCURACY_CEILING, R2_CEILING, COUNT_CEILING = 0.85, 0.6, 0.4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is fitted: declared bounds (the usual ones where nothing is declared), loss, penalty, target.
+
+    ``ranges`` is what the synthetic columns lie within: as declared, but an indicator is 0 or 1. ``indicators`` are the
+    columns of which at most one is on, group by group.
+    """
+
+    estimator: Any
+    bounds: Bounds
+    ranges: tuple[Floats, Floats]
+    loss: Loss
+    penalty: Penalty
+    target: Target
+    indicators: Groups
+
+    @property
+    def n_columns(self) -> int:
+        """p, without the intercept."""
+        return len(self.ranges[0])
+
+    @property
+    def usual_ceiling(self) -> float:
+        """What a good linear model reaches on such targets."""
+        if isinstance(self.target, Classes):
+            return ACCURACY_CEILING
+        return COUNT_CEILING if isinstance(self.target, Counts) else R2_CEILING
+
+    def table(self, rows: int, *, ceiling: float, seed: int) -> Rehearsal:
+        """Return a synthetic table of this shape."""
+        return rehearsal(rows, self.ranges, self.target, ceiling=ceiling, seed=seed, indicators=self.indicators)
+
+    def model(self, rows: int, **changes: Any) -> Any:
+        """The estimator with declared bounds, and some settings changed."""
+        bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
+        facts: dict[str, Any] = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
+        facts |= {"ledger": False, "verbose": False, "allow_large_delta": True, "start": None}  # public rows
+        facts["public_moments"] = None
+        return clone(self.estimator).set_params(bounds=bounds, **facts, **changes)
+
+    def facts(self) -> PrivateData:
+        """Two public rows, through which declared bounds are read as a fit reads them."""
+        low, _ = self.ranges
+        ends = self.bounds.classes or self.bounds.target
+        assert ends is not None
+        two = np.array(ends[:2], dtype=object)
+        bounds = self.bounds.with_facts(n=None)
+        return PrivateData(np.stack([low, low]), two, bounds, fit_intercept=self.estimator.fit_intercept, ledger=False)
+
+    def truth(self, table: Rehearsal) -> Floats:
+        """The law's coefficients in training coordinates, (p + 1, K); of a softmax the shortest that say the same."""
+        facts = self.facts()
+        scaling, (center, scale) = facts.scaling, facts.target_place(self.loss)
+        offsets = table.offsets + scaling.center @ table.slopes - center
+        w = np.vstack([table.slopes * scaling.scale[:, None], offsets]) / scale
+        return np.asarray(w - w.mean(axis=1, keepdims=True) if self.loss.n_outputs > 1 else w)
+
+
+def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) -> Setting:
+    """The facts of an estimator, fitted or not, for a table of p columns."""
+    if getattr(estimator, "inference", None):  # what standard errors cost is not forecast
+        estimator = clone(estimator).set_params(inference=None)
+    bounds, ranges = _columns(estimator.bounds, p)
+    groups = indicator_groups(len(ranges[0])) if indicators is None else indicators
+    penalty = penalty_of(getattr(estimator, "penalty", None), getattr(estimator, "alpha", 0.0))
+    if hasattr(estimator, "classes"):
+        labels = estimator.classes if estimator.classes is not None else bounds.classes
+        bounds = bounds.with_facts(classes=(0, 1) if labels is None else labels)
+        assert bounds.classes is not None
+        loss = estimator._loss(len(bounds.classes))
+        return Setting(estimator, bounds, ranges, loss, penalty, Classes(bounds.classes), groups)
+    target = estimator.target if estimator.target is not None else bounds.target
+    counts = estimator._loss(bounds.with_facts(target=target or DEFAULT_COUNTS)).log_link
+    bounds = bounds.with_facts(target=target or (DEFAULT_COUNTS if counts else DEFAULT_TARGET))
+    assert bounds.target is not None
+    low, high = bounds.target
+    loss = estimator._loss(bounds)
+    if not high > max(low, 0.0 if counts else -math.inf):
+        raise Unsupported("the declared range of the target is one point: there is nothing to predict")
+    law: Target = Counts(high) if counts else Numbers(low, high)
+    return Setting(estimator, bounds, ranges, loss, penalty, law, groups)
+
+
+def _columns(given: Any, p: int | None) -> tuple[Bounds, tuple[Floats, Floats]]:
+    """Bounds with one range per column, and what the synthetic columns lie within."""
+    bounds = given if isinstance(given, Bounds) or given is None else Bounds(features=given)
+    declared = None if bounds is None or isinstance(bounds.features, float) else len(bounds.features)
+    p = declared if p is None else p
+    if isinstance(p, bool) or not (isinstance(p, (int, np.integer)) and p >= 1):
+        raise Unsupported("p, the number of columns to forecast for, must be a whole number of at least 1")
+    if declared not in (None, p):
+        raise Unsupported(f"bounds declare {declared} columns: leave p out, or make it {declared}")
+    indicators = [j for group in indicator_groups(p) for j in group]
+    if bounds is None:
+        bounds = Bounds(features=[(0.0, 1.0) if j in indicators else (-1.0, 1.0) for j in range(p)])
+    names = list(bounds.features) if isinstance(bounds.features, dict) else None
+    low, high = bounds.ranges(p, names)
+    bounds = bounds.with_facts(features=list(zip(low.tolist(), high.tolist(), strict=True)))
+    if declared is None:
+        low[indicators] = np.maximum(low[indicators], 0.0)
+    return bounds, (low, high)
+
+
+LIMIT_STEPS = 600  # for penalties that have no exact solve here
+
+
+def score_without_privacy(table: Rehearsal, setting: Setting, rows: int) -> float:
+    """The expected score of the model that the first ``rows`` rows give where nobody asks for privacy."""
+    X, y = table.X[:rows], table.y[:rows]
+    if setting.penalty.ridge:
+        if setting.loss.quadratic:
+            return table.score(_least_squares(X, y, table.held_out, setting))
+        return table.score(_noise_free(X, y, setting, OutputPerturbation()).predict(table.held_out))
+    steps = GradientDescent(n_steps=LIMIT_STEPS, momentum="nesterov", restart=True)
+    return table.score(_noise_free(X, y, setting, steps).predict(table.held_out))
+
+
+def _noise_free(X: Any, y: Any, setting: Setting, solver: Any) -> Any:
+    return setting.model(len(X), epsilon=math.inf, neighbors="zero_out", solver=solver).fit(X, y)
+
+
+def _least_squares(X: Any, y: Any, held_out: Any, setting: Setting) -> Floats:
+    """Ridge in training coordinates, in closed form."""
+    scaling = setting.facts().scaling
+    center, scale = scaling.center, scaling.scale
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    constants = int(setting.estimator.fit_intercept)
+    train, test = (np.hstack([(part - center) * inverse, np.ones((len(part), constants))]) for part in (X, held_out))
+    ridge = max(setting.penalty.strong_convexity, 1e-12) * len(train)
+    return np.asarray(test @ np.linalg.solve(train.T @ train + ridge * np.eye(train.shape[1]), train.T @ y))
+
+
+def mean_length(several: Sequence[Floats]) -> float:
+    """Return the mean length of several coefficients."""
+    return math.fsum(float(np.linalg.norm(w)) for w in several) / len(several)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What is proven of one run: ``bound`` (None: nothing that says anything), ``order``, and ``zeros``."""
+
+    bound: float | None
+    order: float
+    zeros: float
+
+
+def theory_of(
+    solver: Any, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float, n: int
+) -> Theory:
+    """Return what is proven for best coefficients of length at most ``diameter``.
+
+    ``n`` is the number of records; where it is private, ``domain`` does not know it, and no bound holds.
+    """
+    zeros = excess_of_zeros(loss, domain, diameter)
+    p = domain.n_features * domain.n_outputs
+    size = gradient_bound(loss, domain, diameter) * diameter * (p if budget.is_pure else math.sqrt(p))
+    bound = _own_bound(solver, domain, loss, penalty, budget, diameter)
+    return Theory(bound if bound < zeros else None, min(size / (n * budget.epsilon), zeros), zeros)
+
+
+def _own_bound(solver: Any, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float) -> float:
+    """Return the solver's own bound on the mean loss without the penalty; inf where there is none."""
+    try:
+        if isinstance(solver, OneShot):  # the penalty's strong convexity is part of its regularization
+            whole: Any = replace(solver, regularization=solver.strength(penalty))
+            return float(whole.bound(domain, loss, budget, radius=diameter).upper)
+        if isinstance(solver, CoordinateDescent):  # the penalized minimizer is no longer than the best coefficients
+            descent = solver.bound(domain, loss, budget, radius=diameter, penalty=penalty)
+            return descent.upper + penalty.strong_convexity * diameter**2 / 2
+        if isinstance(solver, GradientDescent | StochasticGradientDescent):
+            covered = penalty.ridge and penalty.strong_convexity == 0 and (solver.radius or 0.0) >= diameter
+            return solver.bound(domain, loss, budget).upper if covered else math.inf
+    except Unsupported:
+        return math.inf  # a setting that its theorem does not cover
+    return math.inf
+
 
 BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # in units of the asked epsilon
 TABLES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
@@ -137,20 +544,20 @@ def _refuse_large_delta(setting: Setting, n: int) -> None:
     budget_of(estimator.epsilon, estimator.delta, relation, public, allow_large_delta=estimator.allow_large_delta)
 
 
-def _budgets(asked: Sequence[float] | None, own: float) -> list[float]:
-    usual = (float(f"{own * multiple:.6g}") for multiple in BUDGETS if multiple != 1)
-    grid = sorted({own, *(usual if asked is None else map(float, asked))})
+def _budgets(epsilons: Sequence[float] | None, base: float) -> list[float]:
+    usual = (float(f"{base * multiple:.6g}") for multiple in BUDGETS if multiple != 1)
+    grid = sorted({base, *(usual if epsilons is None else map(float, epsilons))})
     if not all(0 < epsilon < math.inf for epsilon in grid):
         raise InvalidBudget("epsilons must be positive and finite, such as (0.5, 1, 2)")
     return grid
 
 
-def _counts(asked: Sequence[int] | None, own: int) -> list[int]:
-    if asked is None:
-        return sorted({max(2, round(multiple * own)) for multiple in TABLES})
-    if not all(isinstance(count, (int, np.integer)) and count >= 2 for count in asked):
+def _counts(n_grid: Sequence[int] | None, n: int) -> list[int]:
+    if n_grid is None:
+        return sorted({max(2, round(multiple * n)) for multiple in TABLES})
+    if not all(isinstance(count, (int, np.integer)) and count >= 2 for count in n_grid):
         raise Unsupported("n_grid must hold whole numbers of rows of at least 2")
-    return sorted({own, *(int(count) for count in asked)})
+    return sorted({n, *(int(count) for count in n_grid)})
 
 
 def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Point:
@@ -198,10 +605,10 @@ def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
         inner, factor = _shrunk(solver.solver, plan, part)
         return replace(solver, solver=inner), factor
     batch = getattr(solver, "batch_size", None)
-    asked = [release for release in plan.releases if release.count]
+    releases = [release for release in plan.releases if release.count]
     if batch is None:
         return solver, part
-    if asked and all(release.sampling_numerator < SAMPLING_DENOMINATOR for release in asked):
+    if releases and all(release.sampling_numerator < SAMPLING_DENOMINATOR for release in releases):
         return solver, 1.0  # the same batches, with the same noise
     return replace(solver, batch_size=max(1.0, batch * part)), part
 

@@ -17,16 +17,21 @@ Since the law is known, so is a model's expected score on the held-out rows: no 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, pdtrik, softmax
+from scipy.special import pdtrik, softmax
 
 from discreet.errors import Unsupported
-from discreet.typing import Floats, Words
+from discreet.inference.forecast import Stream
+from discreet.parameters import Count, CountOrZero, checked
+from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
+from discreet.schema.columns import Target as DeclaredTarget
+from discreet.schema.schema import Schema
+from discreet.typing import Floats
 
 Groups = tuple[tuple[int, ...], ...]
 """Columns that are indicators, group by group: in a row at most one of a group is on."""
@@ -38,43 +43,6 @@ TARGET_MIDDLE, TARGET_SPREAD = -0.2, 0.25  # of the half-range of a numeric targ
 COUNT_MEAN, COUNT_LIMIT = 0.2, 0.9  # of the largest count
 COUNT_STRENGTH = 0.6  # at most: beyond, the largest count would cut the law off
 HELD_OUT_CELLS, HELD_OUT_ROWS = 400_000, (2_000, 10_000)
-
-_GOLDEN, _FIRST, _SECOND = (np.uint64(word) for word in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-
-
-def _mixed(z: Words) -> Words:
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
-
-
-class Stream:
-    """Words of SplitMix64 (Steele, Lea & Flood 2014) from a public seed: fast, repeatable, never private."""
-
-    name = "seeded SplitMix64 (for rehearsals)"
-    is_private = False
-
-    def __init__(self, *seeds: int) -> None:
-        self._key = np.zeros(1, dtype=np.uint64)
-        for seed in seeds:
-            self._key = _mixed(self._key + np.array([seed], dtype=np.uint64) * _GOLDEN + _SECOND)
-        self._at = 0
-
-    def words(self, count: int) -> Words:
-        """The next ``count`` words; read-only as the system's, so that compiled code is the same."""
-        places = np.arange(self._at + 1, self._at + count + 1, dtype=np.uint64)
-        self._at += count
-        words = _mixed(places * _GOLDEN + self._key)
-        words.flags.writeable = False
-        return words
-
-    def uniforms(self, count: int) -> Floats:
-        """Numbers strictly between 0 and 1."""
-        return np.asarray(((self.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
-
-    def normals(self, count: int) -> Floats:
-        """Standard normal numbers."""
-        return np.asarray(ndtri(self.uniforms(count)))
 
 
 def indicator_groups(p: int) -> Groups:
@@ -186,8 +154,8 @@ class Classes:
     def _offsets(self, z: Floats, strength: float, offsets: Floats) -> Floats:
         """The offsets that give each class its share at this strength, from those at a strength near it."""
         for _ in range(40):
-            found = self.expected(strength * z + offsets).mean(axis=0)
-            change = np.log(self.shares / np.maximum(found, 1e-9))
+            shares = self.expected(strength * z + offsets).mean(axis=0)
+            change = np.log(self.shares / np.maximum(shares, 1e-9))
             if float(np.abs(change).max()) < 1e-3:
                 break
             change = change[1:] - change[0] if self.outputs == 1 else change
@@ -368,3 +336,43 @@ def _weights(p: int, outputs: int, stream: Stream) -> Floats:
     order = stream.uniforms(p * outputs).reshape(outputs, p).argsort(axis=1).T
     signs = np.where(stream.uniforms(p * outputs).reshape(p, outputs) < 0.5, -1.0, 1.0)
     return np.asarray(signs / np.sqrt(order + 1.0))
+
+
+@checked
+def sample_rows(schema: Schema, n: Count = 1000, *, seed: CountOrZero = 0) -> dict[str, Any]:
+    """Return columns of ``n`` made-up rows, target and persons among them, for developing code.
+
+    Numbers are uniform in their declared range, categories and classes equally likely, and no column depends on
+    another: the rows say nothing of anybody, and a model of them is worth nothing.
+    """
+    columns = {name: _cells(kind, Stream(seed, j).uniforms(n)) for j, (name, kind) in enumerate(schema.columns.items())}
+    for role in (schema.weight, schema.offset):
+        if role is not None:
+            low, high = role.range
+            columns[role.column] = low + Stream(seed, len(columns)).uniforms(n) * (high - low)
+    if schema.person is not None:
+        columns[schema.person] = np.arange(n).astype(str)
+    if schema.target is not None:
+        columns[schema.target.column] = _cells(schema.target, Stream(seed, len(columns)).uniforms(n))
+    return columns
+
+
+def _cells(kind: ColumnKind | DeclaredTarget, uniforms: Any) -> Any:
+    if isinstance(kind, Number):
+        low, high = kind.limits
+        return low + uniforms * (high - low)
+    if isinstance(kind, DeclaredTarget) and kind.range is not None:
+        return kind.range[0] + uniforms * (kind.range[1] - kind.range[0])
+    labels = np.array(_labels(kind))
+    return labels[(uniforms * len(labels)).astype(int)]
+
+
+def _labels(kind: ColumnKind | DeclaredTarget) -> Sequence[Any]:
+    if isinstance(kind, Category):
+        return kind.categories
+    if isinstance(kind, Ordinal):
+        return kind.levels
+    if isinstance(kind, Boolean):
+        return kind.false[0], kind.true[0]
+    assert isinstance(kind, DeclaredTarget)
+    return kind.classes or ()

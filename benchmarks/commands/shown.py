@@ -1,0 +1,135 @@
+"""``python -m benchmarks shown``: are effects shown as often as ``forecast_effects`` says?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks.comparisons.inference import ESTIMATORS
+from benchmarks.pages.generated import rewrite
+from benchmarks.problems.ugly import Array
+from benchmarks.seeded import SeededWords
+from benchmarks.sizes import VARIABLE
+from discreet.bounds import Bounds
+from discreet.cli.console import Console
+from discreet.curator import use_entropy
+from discreet.errors import Unsupported
+from discreet.models import ExpectedEffect
+
+HEAD = ("| design | yes/no column: forecast (shown) | numbers: forecast (shown) |", "|---|---:|---:|")
+FRESH = 21
+"""The first seed that no rule was chosen on."""
+HIGH = 20.0
+"""The largest count."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A law of tables with numbers and one yes/no column, near the least signal at which effects are shown."""
+
+    model: str
+    rows: int
+    columns: int
+    epsilon: float
+    relation: str
+    cell: float
+    mean: float
+
+    @property
+    def name(self) -> str:
+        """Name what the design is about."""
+        facts = f"{self.rows:,} x {self.columns}, epsilon {self.epsilon:g}, {self.relation}, cell {self.cell:g}"
+        return f"{self.model}, {facts}" + ("" if np.isnan(self.mean) else f", mean {self.mean:g}")
+
+    def estimator(self, **words: object) -> object:
+        """Return the estimator with declared bounds."""
+        ranges = [(0.0, 1.0)] + [(-1.0, 1.0)] * (self.columns - 1)
+        target = {"logistic": {"classes": (0, 1)}, "poisson": {"target": (0.0, HIGH)}}.get(
+            self.model, {"target": (-6.0, 6.0)}
+        )
+        settings = {"neighbors": self.relation, "inference": "sandwich", "ledger": False, "even_if_empty": True}
+        bounds = Bounds(ranges, **target)
+        return ESTIMATORS[self.model](self.epsilon, 1.0 / self.rows**2, bounds=bounds, **settings, **words)
+
+    def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw a table: half of the numbers fill their ranges evenly, half are normal."""
+        X = rng.uniform(-1.0, 1.0, (self.rows, self.columns))
+        X[:, 1::2] = np.clip(rng.normal(0.0, 0.33, X[:, 1::2].shape), -1.0, 1.0)
+        X[:, 0] = rng.random(self.rows) < self.cell
+        margins = X @ (0.8 / np.sqrt(self.columns) * (-1.0) ** np.arange(self.columns))
+        margins -= margins.mean()
+        if self.model == "logistic":
+            chance = 1.0 / (1.0 + np.exp(-margins - np.log(self.mean / (1.0 - self.mean))))
+            return X, (rng.random(self.rows) < chance).astype(float)
+        if self.model == "poisson":
+            return X, np.minimum(rng.poisson(self.mean * np.exp(margins)), HIGH).astype(float)
+        return X, np.clip(margins + rng.normal(size=self.rows), -6.0, 6.0)
+
+    def shown(self, seed: int) -> Array:
+        """Return which effects of one table are shown: the yes/no column's, and the mean over numbers."""
+        X, y = self.draw(np.random.default_rng([seed, self.rows, self.columns]))
+        try:
+            with use_entropy(SeededWords(seed)):
+                coef = self.estimator().fit(X, y).summary().columns()["coef"]  # type: ignore[attr-defined]
+        except Unsupported:
+            return np.zeros(2)
+        seen = ~np.isnan(coef[: self.columns])
+        return np.array([seen[0], seen[1:].mean()])
+
+    def forecast(self) -> tuple[ExpectedEffect, ...]:
+        """Return what is forecast of the yes/no column and of numbers, from declared shares alone."""
+        X = np.zeros((self.rows, self.columns))
+        quote = self.estimator().quote(X, np.zeros(self.rows))  # type: ignore[attr-defined]
+        found: tuple[ExpectedEffect, ...] = quote.effects(
+            cells=(self.cell,), mean=None if np.isnan(self.mean) else self.mean
+        )
+        return found
+
+
+def design(seed: int) -> Design:
+    """Return the design of a seed."""
+    rng = np.random.default_rng([seed, 41])
+    model = ("logistic", "linear", "poisson")[seed % 3]
+    columns, epsilon = int(rng.choice([2, 4, 8, 12, 20])), float(rng.choice([0.5, 1.0, 3.0]))
+    relation = str(rng.choice(["zero_out", "replace_one"]))
+    least = (columns + 1) ** 1.5 / epsilon * (7.0 if relation == "zero_out" else 10.0)
+    rows = int(least * {"logistic": 6, "linear": 4, "poisson": 10}[model] * np.exp(rng.uniform(0.0, 2.0)))
+    mean = {"logistic": rng.choice([0.5, 0.3, 0.1, 0.05]), "poisson": rng.choice([0.5, 1.0, 3.0])}.get(model, np.nan)
+    cell = float(rng.choice([0.5, 0.2, 0.1, 0.05, 0.02]))
+    return Design(model, min(rows, 60_000), columns, epsilon, relation, cell, float(mean))
+
+
+def shown(
+    designs: Annotated[int, typer.Option(min=1, help="Designs: odd seeds, which no rule has seen.")] = 10,
+    tables: Annotated[int, typer.Option(min=1, help="Tables per design.")] = 40,
+    page: Annotated[Path | None, typer.Option(help="A Markdown page whose table is replaced.")] = None,
+    even: Annotated[bool, typer.Option("--even", help="Even seeds: those that rules were chosen on.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", envvar=VARIABLE, help="One design, two tables: does it run?")
+    ] = False,
+) -> None:
+    """Compare how often effects are shown with the chances that ``quote().effects()`` gives for declared shares.
+
+    One line per design: chances and shares of tables for the yes/no column, and for numbers.
+    """
+    console, gaps, lines = Console(highlight=False), list[float](), list[str]()
+    first = 0 if even else FRESH
+    for seed in range(first, first + 2 * (1 if quick else designs), 2):
+        law = design(seed)
+        seen = np.mean([law.shown(table) for table in range(2 if quick else tables)], axis=0)
+        expected = law.forecast()
+        gaps += [abs(kind.chance - share) for kind, share in zip(expected, seen, strict=True)]
+        parts = [
+            f"{kind.name}: forecast {kind.chance:.2f}, shown {share:.2f}"
+            for kind, share in zip(expected, seen, strict=True)
+        ]
+        console.print(f"{law.name}: {'; '.join(parts)}", soft_wrap=True)
+        cells = (f"{kind.chance:.2f} ({share:.2f})" for kind, share in zip(expected, seen, strict=True))
+        lines.append(f"| {law.name} | {' | '.join(cells)} |")
+    near = float(np.mean(np.array(gaps) <= 0.15))
+    told = f"{len(gaps)} chances; largest gap {max(gaps):.2f}, within .15 in {near:.0%}"
+    console.print(told)
+    if page is not None:
+        rewrite(page, "\n".join([f"{told}; {tables} tables each.", "", *HEAD, *lines]), "shown")

@@ -1,0 +1,558 @@
+"""Records on the workers of a Dask cluster: which cluster a fit uses, its tables, and exact sums over its parts.
+
+Parts are ordinary futures: the results of pure functions of the rows, so that the scheduler may move, spill and make
+them again: a lost worker costs time, and no bit of an answer. No row is scattered (it could not be made again) and no
+task is pinned to a worker. Noise, entropy and the ledger stay in this process; a question that is sent holds public and
+released values. Of arrays, frames and files on a cluster this process holds public facts only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.curator.clusters import persons, tasks
+from discreet.curator.clusters.remote import (
+    NO_WORKERS,
+    OUT_OF_REACH,
+    Opened,
+    RemoteEngine,
+    add_all,
+    check_probes,
+    counted,
+    refuse_whole,
+    silenced,
+)
+from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, Seal, TableRows, Tally, added, describe
+from discreet.curator.engines.base import Engine, ExactSum
+from discreet.curator.records import containers
+from discreet.curator.records.stream import Block, RecordStream
+from discreet.curator.tables.frames import BATCH_ROWS, Batch, FrameSource, Source
+from discreet.curator.tables.open import current_client
+from discreet.curator.unquoted import unquoted
+from discreet.errors import ClusterFailed, Unsupported
+from discreet.typing import Integers
+
+if TYPE_CHECKING:
+    from discreet.accounting.plan import Plan
+    from discreet.curator.lattice.lattice import Grid
+    from discreet.curator.records.recoding import Placement
+    from discreet.curator.records.stream import Encoding
+    from discreet.losses.base import Loss
+    from discreet.schema.schema import Schema
+
+
+_CONNECT = 30
+
+
+def _distributed() -> Any:
+    with unquoted("records on a cluster need Dask: install discreet[dask]", ImportError):
+        import distributed
+    return distributed
+
+
+@contextmanager
+def cluster(address: Any, *, security: Any = None, insecure: bool = False) -> Iterator[Any]:
+    """Fit on a Dask cluster inside the block: workers read, encode and keep the rows.
+
+    Dask collections, and the paths that ``TableModel.fit`` is given, are read by the cluster's workers. Noise is drawn,
+    and budgets are charged, in this process only.
+
+    Parameters
+    ----------
+    address : str or distributed.Client
+        The scheduler's address, such as ``"tls://host:8786"``, or a client that is connected.
+    security : distributed.Security or None, default=None
+        Certificates and keys for ``tls://``. None: those of Dask's own configuration.
+    insecure : bool, default=False
+        Permit an address outside of this machine without TLS: rows and exact sums then travel in the clear, and anyone
+        who reaches the scheduler can run code on the workers.
+
+    Yields
+    ------
+    distributed.Client
+        The client.
+
+    Raises
+    ------
+    Unsupported
+        If the address is outside of this machine and not encrypted.
+    ClusterFailed
+        If the scheduler cannot be reached.
+
+    Examples
+    --------
+    >>> from discreet.scale import cluster
+    >>> with cluster("tcp://192.0.2.1:8786"):
+    ...     pass
+    Traceback (most recent call last):
+    discreet.errors.Unsupported: tcp://192.0.2.1:8786 is outside of this machine and not encrypted: ...
+    """
+    given = None if isinstance(address, str) else address
+    check_address(address if given is None else given.scheduler.address, insecure=insecure)
+    client = _connected(address, security) if given is None else given
+    token = current_client.set(client)
+    try:
+        yield client
+    finally:
+        current_client.reset(token)
+        if given is None:
+            client.close()
+
+
+@contextmanager
+def local_cluster(n_workers: int = 2, **settings: Any) -> Iterator[Any]:
+    """Start a cluster on this machine for the block: one process of one thread per worker, reachable from here only.
+
+    Parameters
+    ----------
+    n_workers : int, default=2
+        How many processes.
+    **settings : dict
+        Those of ``distributed.LocalCluster``, such as ``memory_limit`` and ``local_directory``.
+
+    Yields
+    ------
+    distributed.Client
+        The client; Dask's own collections use it, too.
+
+    Examples
+    --------
+    >>> from discreet.scale import local_cluster
+    >>> with local_cluster(n_workers=2):  # doctest: +SKIP
+    ...     model.fit(dask_frame, "ill")
+    """
+    host = {"host": "127.0.0.1"} if settings.get("processes", True) else {}
+    made = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **host, **settings}
+    distributed = _distributed()
+    with (
+        distributed.LocalCluster(n_workers=n_workers, **made) as started,
+        distributed.Client(started) as client,
+        cluster(client),
+    ):
+        yield client
+
+
+def _connected(address: str, security: Any) -> Any:
+    distributed = _distributed()
+    try:
+        return distributed.Client(address, security=security, timeout=_CONNECT)
+    except (OSError, TimeoutError, ValueError, RuntimeError):
+        reason = f"the scheduler at {address} cannot be reached: is it running, and are the certificates right?"
+    raise ClusterFailed(reason)
+
+
+def check_address(address: str, *, insecure: bool) -> None:
+    """Refuse an address outside of this machine that is not encrypted."""
+    way, host = urlsplit(address).scheme or "tcp", urlsplit(address if "://" in address else f"//{address}").hostname
+    if way in ("tls", "inproc") or insecure or _is_here(host or ""):
+        return
+    raise Unsupported(
+        f"{address} is outside of this machine and not encrypted: use tls:// (docs/how-to/scale.md has the steps), or "
+        "discreet.scale.cluster(..., insecure=True) on a network where everyone may see the rows"
+    )
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def client_for_collections() -> Any:
+    """Return the client that Dask collections are computed with: the block's, else Dask's current one."""
+    found = current_client.get()
+    if found is not None:
+        return found
+    try:
+        client = _distributed().Client.current()
+    except ValueError:
+        client = None
+    if client is None:
+        raise Unsupported(
+            "a Dask collection is fitted on a cluster: connect a distributed.Client, or write "
+            "with discreet.scale.local_cluster(): model.fit(...)"
+        )
+    check_address(client.scheduler.address, insecure=False)
+    return client
+
+
+_RETRIES = 3
+_GATHERED = 64
+_LOOKS = 5.0
+_PATIENCE = 60.0
+"""Seconds between looks at the cluster, and how long it may be without a worker."""
+
+Value = TypeVar("Value")
+
+
+class DaskParts:
+    """Rows on a cluster, in parts that are not encoded yet: each is what ``rows`` makes a stream of, once read there.
+
+    ``pieces`` holds one tuple per part: delayed blocks of a collection, or what names a part of a file. ``sizes`` are
+    the parts' numbers of rows where a container declares them. ``has_persons``: rows of one person may be in several
+    parts, and are brought together (``persons.py``).
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        rows: Any,
+        pieces: Sequence[tuple[Any, ...]],
+        sizes: Sequence[int] | None = None,
+        *,
+        has_persons: bool = False,
+    ) -> None:
+        self._client, self._rows, self._pieces = client, rows, list(pieces)
+        self._sizes = None if sizes is None or has_persons else list(sizes)
+        self._has_persons = has_persons
+        self._software = tasks.software()
+
+    @property
+    def parts(self) -> int:
+        """The number of parts."""
+        return len(self._pieces)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Where parts are kept, for the certificate."""
+        return {"kept": "dask workers", "parts": self.parts}
+
+    def check(self, plan: Plan, loss: Loss) -> None:
+        """Refuse what parts cannot answer, and a cluster whose workers run other code than this process."""
+        refuse_whole(plan)
+        run = self._client.run
+        found = silenced(lambda: run(tasks.probe, loss, plan.is_sampled, on_error="return"), OUT_OF_REACH)
+        told = [one for one in found.values() if not isinstance(one, OSError)]  # of workers that are gone
+        check_probes(told, loss, sampled=plan.is_sampled)
+
+    def count(self) -> int:
+        """Return the number of rows, as declared or counted by workers; of persons, where there are any."""
+        if self._sizes is None:
+            self._sizes = counted(self._persons if self._has_persons else lambda: self._told(tasks.count_rows))
+        return sum(self._sizes)
+
+    def _persons(self) -> list[int]:
+        return self._of_persons(self._gathered(persons.NoColumns(), persons.CountPersons()))
+
+    def cells(self) -> dict[int, Integers]:
+        """Return how many rows are in each cell that ranges are estimated from, by how many rows persons have."""
+        if not self._has_persons:
+            return {1: added(self._told(tasks.count_cells))}
+        total: dict[int, Integers] = {}
+        for counts in self._of_persons(self._gathered(persons.RangeCells(), persons.CountCells())):
+            for share, rows in counts.items():
+                total[share] = total[share] + rows if share in total else rows
+        return total
+
+    def encoded(self, how: Encoding) -> Opened:
+        """Encode every part where it is read, and keep it there, each person's rows in one part."""
+        if self._has_persons:
+            futures = self._gathered(persons.EncodedRows(how), persons.EncodePersons(how))
+        else:
+            futures = self._submitted(tasks.encode, how)
+        told = self._collected(_mapped(self._client, tasks.seen_of, futures))
+        _check_sources(seen.sources for _, seen in told)
+        seals, scaling = [seal for seal, _ in told], how.scaling
+        places = _places_of(self._client, futures, seals, self._software) if self._has_persons else None
+        facts = (self._software, scaling.grid, scaling.width)
+        return Opened(DaskEngine(self._client, futures, seals, *facts, places=places), [seen for _, seen in told])
+
+    def _told(self, task: Callable[..., Any]) -> list[Any]:
+        return self._collected(self._submitted(task))
+
+    def _of_persons(self, futures: Sequence[Any]) -> list[Any]:
+        """Return what parts of persons tell, if all of them were made of the same rows."""
+        told = self._collected(futures)
+        _check_sources(sources for sources, _ in told)
+        return [found for _, found in told]
+
+    def _collected(self, futures: Sequence[Any]) -> list[Any]:
+        tally: Tally[Any] = Tally(dict.fromkeys(range(self.parts)), self._software)
+        return _collected(self._client, futures, tally)
+
+    def _gathered(self, columns_of: Any, finish: Any) -> list[Any]:
+        """Return one future per new part, each of some persons with all their rows: as many as were read."""
+        from dask import delayed
+
+        dealing = persons.Dealing(self.parts, secrets.token_bytes(16))
+        deal, piece, gather = (delayed(task, pure=False) for task in (persons.deal, persons.piece_of, persons.gather))
+        hands = [deal(number, self._rows, dealing, columns_of, *given) for number, given in enumerate(self._pieces)]
+        parts = [gather(part, finish, *(piece(hand, part) for hand in hands)) for part in range(self.parts)]
+        return silenced(lambda: list(self._client.compute(parts, retries=_RETRIES)))
+
+    def _submitted(self, task: Callable[..., Any], *words: Any) -> list[Any]:
+        """Return one future per part; rows of a collection are read in the same graph, and are not kept."""
+        from dask import delayed
+
+        made = delayed(task, pure=False)
+        asked = [made(number, self._rows, *words, *piece) for number, piece in enumerate(self._pieces)]
+        return silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
+
+
+def _check_sources(sources: Iterable[bytes]) -> None:
+    """Refuse parts that were gathered from different readings of a table: a row might be in two of them, or none."""
+    if len(set(sources)) > 1:
+        raise ClusterFailed(tasks.CHANGED)
+
+
+def _places_of(
+    client: Any, parts: Sequence[Any], seals: Sequence[Seal], software: tuple[str, ...]
+) -> Callable[[], Integers]:
+    """Return what tells where each person is among those of all parts: a name per person, asked for samples."""
+
+    @cache
+    def places() -> Integers:
+        tally: Tally[tasks.Ranks] = Tally(dict(enumerate(seals)), software)
+        return persons.places_of(_collected(client, _mapped(client, persons.ranks_of, parts), tally))
+
+    return places
+
+
+class DaskEngine(RemoteEngine):
+    """Encoded parts on workers, and exact sums over all of them.
+
+    ``placement`` recodes each part on the way through a pass.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        parts: Sequence[Any],
+        seals: Sequence[Seal],
+        software: tuple[str, ...],
+        grid: Grid,
+        n_columns: int,
+        *,
+        placement: Placement | None = None,
+        places: Callable[[], Integers] | None = None,
+    ) -> None:
+        super().__init__(seals, software, places)
+        self._client, self._parts = client, list(parts)
+        self._placement, self.grid, self.n_columns = placement, grid, n_columns
+
+    def total(self, question: ExactSum) -> Integers:
+        asked = self.asked(question)
+        futures = _mapped(self._client, tasks.answer, self._parts, asked, placement=self._placement)
+        return added(_collected(self._client, futures, self.tally()))
+
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        parts = self._parts
+        if not once:
+            parts = _mapped(self._client, tasks.recode, self._parts, placement=placement)
+        facts = (self._seals, self._software, placement.grid, placement.n_columns)
+        on_the_way = placement if once else None
+        return DaskEngine(self._client, parts, *facts, placement=on_the_way, places=self._places)
+
+
+def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
+    """Return what one task on some worker returns; a failure is raised in its own words, which name no value."""
+    found = silenced(lambda: client.submit(task, *words, pure=False).result(), OUT_OF_REACH)
+    if isinstance(found, Failed):
+        raise Unsupported(found.reason)
+    return found
+
+
+def _mapped(client: Any, task: Callable[..., Any], *columns: Sequence[Any], **words: Any) -> list[Any]:
+    """Return one future per part, of a name of its own: no two passes, and no two fits, share an answer."""
+    return silenced(lambda: list(client.map(task, *columns, pure=False, retries=_RETRIES, **words)))
+
+
+def _collected(client: Any, futures: Sequence[Any], tally: Tally[Value]) -> list[Value]:
+    """Return every part's answer, once each; the futures, which hold exact sums, are given up in any case."""
+    try:
+        _wait(client, futures)
+        for some in _runs(futures):
+            add_all(tally, silenced(lambda some=some: client.gather(some)))  # type: ignore[misc]
+        return tally.complete()
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _runs(futures: Sequence[Any]) -> Iterator[list[Any]]:
+    for first in range(0, len(futures), _GATHERED):
+        yield list(futures[first : first + _GATHERED])
+
+
+def _wait(client: Any, futures: Sequence[Any]) -> None:
+    """Wait for all answers, however long they take, as long as there is a worker who could give them."""
+    from distributed import TimeoutError as Waiting
+    from distributed import wait
+
+    def looked() -> bool:
+        try:
+            wait(futures, timeout=_LOOKS)
+        except Waiting:
+            return False
+        return True
+
+    last = monotonic()
+    while not silenced(looked):
+        if silenced(client.nthreads):
+            last = monotonic()
+        elif monotonic() - last > _PATIENCE:
+            raise ClusterFailed(f"{NO_WORKERS} any more; what was charged stays charged")
+
+
+_UNLIKE = "y must be a Dask column that is partitioned as X is, or the name of a column of X"
+
+
+class DaskRows(RecordStream):
+    """Dask arrays or frames of features and targets, and of persons; ``y`` may name a column of the frame."""
+
+    def __init__(self, X: Any, y: Any, classes: Sequence[Any] | None, groups: Any = None) -> None:
+        sample, pieces, sizes = _blocks(X)
+        self.is_named, target = hasattr(sample, "columns"), None
+        if self.is_named and isinstance(y, str):
+            target = y
+            if list(sample.columns).count(y) != 1:
+                raise Unsupported(f"X has no column {y!r}, or has it twice")
+            self.target_kinds = containers.target_kinds(sample[y])
+            sample = sample.drop(columns=[y])
+        else:
+            self.target_kinds = [containers.kind_of(y.dtype)] if hasattr(y, "dtype") else []
+            pieces = [(*piece, other) for piece, other in zip(pieces, _targets(X, y, len(pieces)), strict=True)]
+        if groups is not None:
+            if not containers.is_dask(groups) or getattr(groups, "ndim", 1) != 1:
+                raise Unsupported("groups must be a Dask column that is partitioned as X is, one name for each row")
+            pieces = [(*piece, names) for piece, names in zip(pieces, _targets(X, groups, len(pieces)), strict=True)]
+        self.has_persons = groups is not None
+        self.sample = containers.two_dimensional(sample)
+        n_columns = int(self.sample.shape[1])
+        self.columns = [str(name) for name in sample.columns] if self.is_named else [""] * n_columns
+        self._pieces, self._sizes = pieces, sizes
+        self._rows = ArrayRows(n_columns, classes, target, self.has_persons)
+
+    @cached_property
+    def elsewhere(self) -> DaskParts:  # type: ignore[override]
+        """The rows on the cluster."""
+
+        client = client_for_collections()
+        return DaskParts(client, self._rows, self._pieces, self._sizes, has_persons=self.has_persons)
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """Rows, which workers count if nothing declares them, and columns."""
+        return self.elsewhere.count(), len(self.columns)
+
+    def blocks(self) -> Iterator[Block]:
+        """Refuse: rows do not come here."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def persons(self) -> Integers:
+        """Refuse: rows do not come here."""
+        raise Unsupported(containers.ELSEWHERE)
+
+
+def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
+    """Return an empty table of the same types, one delayed block per part, and the parts' sizes where declared."""
+    if not hasattr(X, "chunks"):
+        return empty_like(X), [(part,) for part in _parts_of(X)], None
+    from dask.array.utils import meta_from_array
+
+    if X.ndim != 2 or math.isnan(X.shape[1]):
+        raise Unsupported("X must have two dimensions, one row per record, and a known number of columns")
+    if not isinstance(meta_from_array(X), np.ndarray):
+        raise Unsupported("blocks of a Dask array must be dense: X.map_blocks(lambda block: block.toarray())")
+    whole = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+    sizes = None if any(map(math.isnan, whole.chunks[0])) else [int(size) for size in whole.chunks[0]]
+    return np.empty((0, X.shape[1]), dtype=X.dtype), [(part,) for part in whole.to_delayed().ravel()], sizes
+
+
+def _parts_of(frame: Any) -> list[Any]:
+    """Return a frame's partitions as they are: Dask's optimizer puts those of few columns together."""
+    return list(frame.to_delayed(optimize_graph=False))
+
+
+def _targets(X: Any, y: Any, parts: int) -> list[Any]:
+    """Return one delayed block of targets per part."""
+    if not containers.is_dask(y):
+        raise Unsupported(_UNLIKE)
+    if hasattr(y, "chunks"):
+        if y.ndim == 2 and y.numblocks[1] > 1:
+            raise Unsupported("y must be one column of targets: several outputs are not supported")
+        known = hasattr(X, "chunks") and not any(map(math.isnan, (*X.chunks[0], *y.chunks[0])))
+        if known and sum(X.chunks[0]) != sum(y.chunks[0]):
+            raise Unsupported("y must hold one target for each row of X")
+        found: list[Any] = (y.rechunk({0: X.chunks[0]}) if known else y).to_delayed().ravel().tolist()
+    else:
+        found = _parts_of(y)
+    if len(found) != parts:
+        raise Unsupported(_UNLIKE)
+    return found
+
+
+def empty_like(frame: Any) -> Any:
+    """Return a pandas frame of the same columns and types as a Dask frame, without rows."""
+    from dask.dataframe.dispatch import make_meta
+
+    return make_meta(frame).iloc[:0]
+
+
+class RemoteSource(Source):
+    """A table whose rows workers read: a Dask frame, or files."""
+
+    def __init__(self, client: Any, pieces: Sequence[tuple[Any, ...]], sizes: Sequence[int] | None) -> None:
+        self._client, self._pieces, self._sizes = client, list(pieces), sizes
+        self._count: int | None = None
+
+    def parts(self, schema: Schema, *, checks: bool) -> DaskParts:
+        """Return the rows on the cluster, as this schema reads them."""
+
+        if schema.columns_beside:
+            raise Unsupported(containers.NO_WEIGHTS)
+        has_persons = schema.person is not None
+        return DaskParts(self._client, TableRows(schema, checks), self._pieces, self._sizes, has_persons=has_persons)
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """Refuse: rows do not come here."""
+        raise Unsupported(containers.ELSEWHERE)
+
+
+class DaskSource(RemoteSource):
+    """A Dask frame."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__(client_for_collections(), [(part,) for part in frame.to_delayed()], None)
+        self._sample = FrameSource(empty_like(frame))
+        self.names = self._sample.names
+
+    def count(self) -> int:
+        """Refuse: workers count (``RecordStream.elsewhere``)."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored."""
+        return self._sample.stored(column)
+
+
+class WorkersFiles(RemoteSource):
+    """Files that workers open: this process need not see them."""
+
+    def __init__(self, client: Any, paths: Any, separator: str | None) -> None:
+        given = [str(path) for path in (paths if isinstance(paths, (list, tuple)) else [paths])]
+        found = outcome_of(client, describe, given, separator)
+        if not isinstance(found, FileTable):
+            raise ClusterFailed("a worker cannot look at the files: nothing was charged")
+        super().__init__(client, [(part,) for part in found.parts], found.rows)
+        self.names, self._stored = found.names, found.stored
+
+    def count(self) -> int:
+        """Refuse: workers count (``RecordStream.elsewhere``)."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def stored(self, column: str) -> list[pa.DataType]:
+        """How a column is stored in each file."""
+        return [types[column] for types in self._stored]

@@ -1,0 +1,534 @@
+"""What workers of a cluster run: they read and encode parts of the records, and answer exact sums over them.
+
+This file, and what it imports, knows no noise, no entropy and no ledger: a test runs these tasks in a new process and
+looks. A task returns its failure instead of raising it: an exception would be logged with its arguments, and travel
+with a text that may quote a cell. What a row becomes is what it becomes in memory: the same streams, cells and kernels
+read it.
+
+**Each part once.** A task that a scheduler repeats may answer twice, a worker that comes late may run other code, and a
+part that is made again from a file that has changed holds other records. A sum over parts has the sensitivity of a sum
+over records only if every record is in it once, and the same records in every pass. So every answer names its part and
+what the part was when it was encoded; a second answer of a part is dropped; anything else that does not fit ends the
+fit (``Tally``).
+
+**Spark.** The same tasks, in the shapes that Spark asks for. What a task on batches returns is one binary cell. It is
+unpacked by the next task of the same job, and Spark moves it as it moves everything of Python's: pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.curator.engines.base import ExactSum, LocalEngine
+from discreet.curator.engines.local import engine_for
+from discreet.curator.engines.parts import answered
+from discreet.curator.kernels.moments import add_counts
+from discreet.curator.known_answers import (
+    check_count_kernel,
+    check_kernels,
+    check_question,
+    check_recoding_kernels,
+    known_sum,
+)
+from discreet.curator.records import admission, containers
+from discreet.curator.records.row_sketches import RowHashes, RowSketch
+from discreet.curator.records.storage import MEMORY
+from discreet.curator.records.stream import Block, Encoding, RecordStream, admit_stream
+from discreet.curator.tables.files import CsvSource, ParquetSource, open_table, read_row_groups
+from discreet.curator.tables.frames import BATCH_ROWS, Batch, FrameSource, Source
+from discreet.curator.tables.stream import TableStream
+from discreet.errors import ClusterFailed, DiscreetError, Unsupported
+from discreet.typing import Integers
+
+if TYPE_CHECKING:
+    from discreet.curator.records.admission import Records
+    from discreet.curator.records.recoding import Placement
+    from discreet.losses.base import Loss
+    from discreet.schema.schema import Schema
+
+
+CHANGED = (
+    "a part of the records was made again, and is not what it was: files must not change while a model is fitted. "
+    "What was charged stays charged"
+)
+LOST = "the cluster did not answer for every part of the records, once each; what was charged stays charged"
+OTHER_CODE = (
+    "a worker runs other code than this process: install the same versions of discreet, numba and numpy everywhere. "
+    "What was charged stays charged"
+)
+
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True, repr=False)
+class Seal:
+    """What a part was when it was encoded: its units (records, or persons), and the checksum of its bytes.
+
+    As private as the rows are.
+    """
+
+    units: int
+    checksum: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class Answer(Generic[Told]):
+    """What a worker says of one part, with the part's seal and what the worker runs."""
+
+    part: int
+    seal: Seal | None
+    software: tuple[str, ...]
+    told: Told
+
+
+class Tally(Generic[Told]):
+    """Answers by part. ``seals`` is the plan: the parts there are, with what they were (None: not encoded yet)."""
+
+    def __init__(self, seals: Mapping[int, Seal | None], software: tuple[str, ...]) -> None:
+        self._seals, self._software = seals, software
+        self._told: dict[int, Told] = {}
+
+    def add(self, answer: Any) -> None:
+        """Take an answer; one of a part that has answered before is dropped."""
+        if not isinstance(answer, Answer) or answer.part not in self._seals:
+            raise ClusterFailed(LOST)
+        if answer.software != self._software:
+            raise ClusterFailed(OTHER_CODE)
+        seal = self._seals[answer.part]
+        if seal is not None and answer.seal != seal:
+            raise ClusterFailed(CHANGED)
+        self._told.setdefault(answer.part, answer.told)
+
+    def complete(self) -> list[Told]:
+        """Return the answers, in the order of the parts, once every part has answered."""
+        if self._told.keys() != self._seals.keys():
+            raise ClusterFailed(LOST)
+        return [self._told[part] for part in sorted(self._told)]
+
+
+def added(told: Sequence[Integers]) -> Integers:
+    """Return the exact sum: of integers whose total fits 62 bits, as the lattice was made for."""
+    total: Integers = np.zeros_like(told[0])
+    for part in told:
+        if part.shape != total.shape or part.dtype != total.dtype:
+            raise ClusterFailed(LOST)
+        total += part
+    return total
+
+
+_NAMED = (MemoryError, ImportError, FileNotFoundError, PermissionError)
+_RUN = (
+    "curator/clusters",
+    "curator/kernels",
+    "curator/engines",
+    "curator/queries",
+    "curator/records",
+    "curator/tables",
+    "losses",
+)
+"""Folders whose code decides what a worker answers."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that failed: our own words, which name no value, or the kind of a few errors; nothing else of it."""
+
+    reason: str
+
+
+Ranks = tuple[Integers, NDArray[Any] | None]
+"""Where in the table each person's first row is, and the persons' names where they can be sorted."""
+
+
+@dataclass(frozen=True, repr=False)
+class Seen:
+    """What was seen of a part's rows while they were encoded.
+
+    ``sketch`` are hashes for a fingerprint, ``cells`` counts of cells by the number of rows that a person has (1 for
+    records). ``sources`` tells what a part of persons was gathered from, ``ranks`` what they are numbered by.
+    """
+
+    sketch: RowSketch | None = None
+    cells: dict[int, Integers] | None = None
+    sources: bytes = b""
+    ranks: Ranks | None = None
+
+
+UNSEEN = Seen()
+
+
+class Part:
+    """Some of the records, encoded, on a worker; the layout that passes read is kept next to them."""
+
+    def __init__(self, number: int, records: Records, seal: Seal, seen: Seen = UNSEEN) -> None:
+        self.number, self.records, self.seal, self.seen = number, records, seal, seen
+        self._engine: LocalEngine | None = None
+
+    @property
+    def engine(self) -> LocalEngine:
+        """The records on one thread: a worker runs as many tasks as it has threads."""
+        if self._engine is None:  # no cached_property: its lock is one for all parts
+            self._engine = engine_for(self.records, threads=1)
+        return self._engine
+
+    def __reduce__(self) -> Any:
+        return Part, (self.number, self.records, self.seal, self.seen)
+
+    def __sizeof__(self) -> int:
+        """Return the bytes of the records: by them a worker decides when to spill."""
+        return object.__sizeof__(self) + sum(int(array.nbytes) for array in _arrays(self.records))
+
+
+def sealed(number: int, records: Records, seen: Seen = UNSEEN) -> Part:
+    """Return records as a part, with the checksum of their bytes."""
+    checksum = hashlib.blake2b(digest_size=16)
+    ranks = [] if seen.ranks is None else [array for array in seen.ranks if array is not None]
+    updated(checksum, [*_arrays(records), *ranks])
+    return Part(number, records, Seal(records.n_units, checksum.digest()), seen)
+
+
+def updated(checksum: Any, arrays: Iterable[NDArray[Any]]) -> None:
+    """Add arrays to a checksum, with their types and shapes."""
+    for array in arrays:
+        checksum.update(f"{array.dtype.str}{array.shape}".encode())
+        checksum.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+
+
+def _arrays(records: Records) -> list[Any]:
+    rows = [records.rows] if records.sparse is None else list(records.sparse)
+    units = (records.starts, records.shares, records.weights)
+    return [array for array in (*rows, records.targets, records.norms, records.sums, *units) if array is not None]
+
+
+def guarded(task: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a task that hands on a failure that it is given, and returns its own instead of raising it."""
+
+    @wraps(task)
+    def run(*given: Any, **words: Any) -> Any:
+        for one in given:
+            if isinstance(one, Failed):
+                return one
+        try:
+            return task(*given, **words)
+        except DiscreetError as error:  # its words name no value
+            return Failed(str(error))
+        except _NAMED as error:
+            return Failed(f"a worker could not do its part ({type(error).__name__})")
+        except Exception:
+            return Failed("a worker could not do its part")
+
+    return run
+
+
+@guarded
+def answer(part: Part, question: ExactSum, *, placement: Placement | None) -> Answer[Integers]:
+    """Return a question's exact sum over one part; recoded on the way by a placement."""
+    check_question(question, sparse=part.records.sparse is not None, recodes=placement is not None)
+    told = question.over(part.engine) if placement is None else answered(part.records, placement, question)
+    return Answer(part.number, part.seal, software(), told)
+
+
+@guarded
+def recode(part: Part, *, placement: Placement) -> Part:
+    """Return a part through a map; its seal stays that of the records as they were admitted."""
+    check_recoding_kernels(sparse=part.records.sparse is not None)
+    return Part(part.number, placement.of(part.records, threads=1), part.seal)
+
+
+@guarded
+def seen_of(part: Part) -> Answer[tuple[Seal, Seen]]:
+    """Return what a part is, and what was seen of its rows, but nothing of a single person."""
+    return Answer(part.number, part.seal, software(), (part.seal, replace(part.seen, ranks=None)))
+
+
+@guarded
+def probe(loss: Loss, sampled: bool) -> tuple[str, ...]:
+    """Check the kernels that a fit of this loss runs, and return what this process runs."""
+    for some in {False, sampled}:
+        check_kernels(loss, sparse=False, sampled=some)
+    return *software(), str(known_sum(loss))
+
+
+@cache
+def software() -> tuple[str, ...]:
+    """Return versions, and a checksum of the code that decides what a worker answers."""
+    import numba
+
+    import discreet
+
+    root = Path(__file__).parents[2]
+    code = hashlib.blake2b(digest_size=16)
+    for folder in _RUN:
+        for file in sorted((root / folder).glob("*.py")):
+            code.update(f"{folder}/{file.name}".encode())
+            code.update(file.read_bytes())
+    return discreet.__version__, numba.__version__, np.__version__, code.hexdigest()
+
+
+class Rows(Protocol):
+    """How what a part is made of becomes a stream: public facts only, sent to workers."""
+
+    def stream(self, *given: Any) -> Any:
+        """Return the rows of one part, a ``RecordStream``."""
+        ...
+
+    def names(self, stream: Any) -> NDArray[Any]:
+        """Return the name of the person behind each row of such a stream."""
+        ...
+
+
+@dataclass(frozen=True)
+class ArrayRows:
+    """Features and targets side by side: blocks of arrays, or partitions of frames, with the target's column or not."""
+
+    n_columns: int
+    classes: Sequence[Any] | None
+    target: Any = None
+    has_persons: bool = False
+
+    def stream(self, *given: Any) -> _ArrayStream:
+        """Return the rows of one part: of features, targets unless they are a column of them, and persons if any."""
+        *given, groups = given if self.has_persons else (*given, None)  # type: ignore[assignment]
+        X, y = given if len(given) == 2 else (given[0].drop(columns=[self.target]), given[0][self.target])
+        table, targets = containers.two_dimensional(X), containers.one_dimensional(y)
+        if table.shape[1] != self.n_columns or table.shape[0] != len(targets):
+            raise Unsupported("X and y must be partitioned alike, with the same columns in every part")
+        names = None if groups is None else admission.names_of(groups)
+        if names is not None and names.shape != (len(targets),):
+            raise Unsupported("groups must be partitioned as X is, with one name for each row")
+        return _ArrayStream(table, targets, self.classes, names)
+
+    def names(self, stream: _ArrayStream) -> NDArray[Any]:
+        """Return the name of the person behind each row."""
+        assert stream.names is not None
+        return stream.names
+
+
+class _ArrayStream(RecordStream):
+    def __init__(
+        self, table: Any, targets: Any, classes: Sequence[Any] | None, names: NDArray[Any] | None = None
+    ) -> None:
+        self._table, self._targets, self._classes, self.names = table, targets, classes, names
+        self.shape = int(table.shape[0]), int(table.shape[1])
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in blocks."""
+        placed = _positions(self._targets, self._classes)
+        for first, last, features in admission.blocks(self._table, *self.shape):
+            yield Block(features, placed[first:last])
+
+    def persons(self) -> Integers:
+        """Refuse: there are none."""
+        raise Unsupported("these rows name no persons")
+
+
+def _positions(targets: Any, classes: Sequence[Any] | None) -> Any:
+    return admission.numbers(targets) if classes is None else admission.class_indices(targets, classes)
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """A part of a table, by its schema: a data frame, or what names a part of a file."""
+
+    schema: Schema
+    checks: bool
+
+    def stream(self, *given: Any) -> TableStream:
+        """Return the rows of one part."""
+        (table,) = given
+        source = table.source() if isinstance(table, FilePart) else FrameSource(table)
+        return TableStream(source, self.schema, checks=self.checks)
+
+    def names(self, stream: TableStream) -> NDArray[Any]:
+        """Return the name of the person behind each row."""
+        return stream.names()
+
+
+@guarded
+def encode(number: int, rows: Rows, how: Encoding, *given: Any) -> Part:
+    """Read and encode one part; nothing is kept of its rows but the integers, and what was seen on the way."""
+    stream = rows.stream(*given)
+    n = stream.shape[0]
+    hashes = row_hashes(how, n)
+    counts = None if stream.checks is None or not how.counts else CellCounts(stream.checks.size)
+    watch, count = None if hashes is None else hashes.see, None if counts is None else counts.add_rows
+    records = admit_stream(stream, how.targets, how.scaling, watch, count, storage=MEMORY)
+    seen = Seen(None if hashes is None else hashes.sketch(), None if counts is None else {1: counts.total})
+    return sealed(number, records, seen)
+
+
+def row_hashes(how: Encoding, n: int) -> RowHashes | None:
+    """Return what hashes n rows as they are read, where a ledger recognizes them."""
+    return None if how.secrets is None else RowHashes(how.secrets, n)
+
+
+@guarded
+def count_rows(number: int, rows: Rows, *given: Any) -> Answer[int]:
+    """Return how many rows a part has."""
+    return Answer(number, None, software(), rows.stream(*given).shape[0])
+
+
+@guarded
+def count_cells(number: int, rows: Rows, *given: Any) -> Answer[Integers]:
+    """Return how many rows of a part are in each cell of what its stream asks for before blocks can be made."""
+    estimates = rows.stream(*given).estimates
+    assert estimates is not None
+    return Answer(number, None, software(), counted(estimates.cells(), estimates.size))
+
+
+def counted(cells: Iterable[Integers], size: int) -> Integers:
+    """Return how many rows are in each cell."""
+    counts = CellCounts(size)
+    for block in cells:
+        counts.add(block)
+    return counts.total
+
+
+class CellCounts:
+    """How many rows are in each cell; a row that names one twice is in it once."""
+
+    def __init__(self, size: int) -> None:
+        check_count_kernel()
+        self.total, self._seen, self._rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), 0
+
+    def add(self, cells: Integers) -> None:
+        """Count some rows, by the cells that each is in."""
+        add_counts(np.ascontiguousarray(cells), np.ones(len(cells), dtype=np.int64), self._rows, self._seen, self.total)
+        self._rows += len(cells)
+
+    def add_rows(self, _: slice, cells: Integers) -> None:
+        """Count the rows of a block."""
+        self.add(cells)
+
+
+_PART_ROWS = 1 << 18
+"""Groups of rows of one file are put together up to this many."""
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file, or some groups of rows of one."""
+
+    path: str
+    separator: str | None = None
+    groups: tuple[int, ...] | None = None
+
+    def source(self) -> Source:
+        """Return the rows as a source."""
+        if self.groups is None:
+            return CsvSource([Path(self.path)], self.separator)
+        return _RowGroups(Path(self.path), self.groups)
+
+
+@dataclass(frozen=True, repr=False)
+class FileTable:
+    """What the files say of a table: its columns, how they are stored, and its parts with their rows where known."""
+
+    names: list[str]
+    stored: list[dict[str, pa.DataType]]
+    parts: list[FilePart]
+    rows: list[int] | None
+
+
+class _RowGroups(ParquetSource):
+    """Some groups of rows of one Parquet file."""
+
+    def __init__(self, file: Path, groups: Sequence[int]) -> None:
+        super().__init__([file])
+        self._groups = list(groups)
+        self._rows = sum(rows for group, rows in enumerate(read_row_groups(file)) if group in set(groups))
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
+        """All rows of these columns, group after group."""
+        yield from self._read(self._files[0], columns, rows, row_groups=self._groups)
+
+
+@guarded
+def describe(paths: Any, separator: str | None) -> FileTable:
+    """Look at a table's files, as a worker sees them: headers and footers, no rows."""
+    source = open_table(paths, separator)
+    names = source.names
+    if isinstance(source, CsvSource):
+        return FileTable(names, [], [FilePart(str(file), separator) for file in source.files], None)
+    assert isinstance(source, ParquetSource)
+    parts, rows = [], []
+    for file in source.files:
+        for groups, count in _grouped(read_row_groups(file)):
+            parts.append(FilePart(str(file), groups=groups))
+            rows.append(count)
+    return FileTable(names, source.types, parts, rows)
+
+
+def _grouped(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield runs of groups of rows, each with its number of rows; a file without any is one empty run."""
+    run: list[int] = []
+    count = 0
+    for group, size in enumerate(sizes):
+        if run and count + size > _PART_ROWS:
+            yield tuple(run), count
+            run, count = [], 0
+        run.append(group)
+        count += size
+    yield tuple(run), count
+
+
+PACKED = "outcome binary"
+"""The columns of what a task on batches returns, in Spark's words."""
+
+
+def on_batches(
+    task: Callable[..., Any], rows: Rows, words: Sequence[Any], types: pa.Schema
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a task as Spark's ``mapInArrow`` takes it; ``types`` are those of the table's columns, in their order."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        found = outcome(task, context.partitionId(), rows, words, types, batches)
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(found, protocol=5)], pa.binary())], names=["outcome"])
+
+    return run
+
+
+@guarded
+def outcome(
+    task: Callable[..., Any],
+    number: int,
+    rows: Rows,
+    words: Sequence[Any],
+    types: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+) -> Any:
+    """Return what a task makes of a partition; one without rows comes without batches."""
+    held = list(batches)
+    table = pa.Table.from_batches(held) if held else types.empty_table()
+    return task(number, rows, *words, table.rename_columns(types.names))
+
+
+def unpacked(row: Any) -> Any:
+    """Return what a task on batches returned."""
+    return pickle.loads(row[0])
+
+
+@guarded
+def ask(part: Part, *, questions: Sequence[ExactSum], placement: Placement | None) -> Answer[Integers] | Failed:
+    """Return the exact sum of a part's own question, by the number that the part has had since it was encoded."""
+    found: Answer[Integers] | Failed = answer(part, questions[part.number], placement=placement)
+    return found
+
+
+def look(_: int, *, loss: Loss, sampled: bool) -> Any:
+    """Check compiled code, and return what this process runs."""
+    return probe(loss, sampled)

@@ -1,0 +1,627 @@
+"""How well a model predicts: each metric's exact values of rows, and what of them is released with noise.
+
+**Means of numbers between 0 and 1** (accuracy, balanced accuracy, Brier score, log loss, absolute and squared errors):
+of all rows, and of the rows of each declared group. A row brings v in [0, 1] and becomes two cells in its group's
+place, 1 - v and v. At the true mean a of a group, (1 - a) sum v - a sum (1 - v) = 0, so what was released of it is
+noise with the weights 1 - a and a.
+
+Privacy
+-------
+Relation and sensitivity: a row's two cells are not negative and add up to 1, so their length is at most 1, as for one
+count; they stand in the place of one group, so that groups cost nothing. Mechanism and event: those of
+``noisy_sums``. Conditions: a row's number and its group follow from that row and from released or declared values.
+
+**Balanced accuracy** is the mean over the classes of the share of right rows among those of the class. The interval is
+the mean of the classes' intervals, each at a level that makes all of them hold at once. **The Brier score** is half the
+squared distance between the predicted probabilities and what happened, in [0, 1]: (p - y)^2 for two classes. **The
+logarithmic loss** holds probabilities at 1 % or more, so that a row costs between 0 and -log(0.01): without that limit
+one row could cost anything, and no noise would hide it.
+
+**Calibration**: rows are counted with noise by the tenth that the predicted probability of the second class lies in,
+and by what happened. A part is a tenth's observed share. The score is the expected calibration error of predictions
+that are rounded to the middle m_b of their tenth: sum_b |(1 - m_b) positives_b - m_b negatives_b| / all rows.
+
+**The confusion matrix**: noisy counts of rows by their class and by the predicted one; its score is the accuracy. Each
+row is a 1 in one of K^2 cells, so the matrix costs no more than one count.
+
+**R2**: noisy sums of the squared error and of the target's moments. Targets and predictions are clipped into the
+declared range and mapped to u and v in [-1, 1]. A row contributes
+
+    e = (u - v)^2 / 4,    p = (1 + u)^2 / 4,    q = (1 - u)^2 / 4,    s = (1 - u^2) / 2,    p + s + q = 1,
+
+none negative, so that u = p - q, u^2 = p + q - s and 1 all come from three cells whose length is at most 1. With m the
+mean of u, 1 - R2 = k = 4 sum e / sum (u - m)^2: at the true k and m the combinations
+
+    4 sum e - k sum (u - m)^2 = 0,    sum u - m sum 1 = 0
+
+are linear in the sums, so what was released of them is noise with known weights. The second gives a range of m, and sum
+(u - m)^2 barely moves within it, for it is near its minimum. The root mean squared error comes from the same release:
+at the true mean a of e, sum e - a sum 1 = 0.
+
+**Errors in the target's own unit.** Targets and predictions are clipped into the declared range, of width D, as for R2.
+A row's share of the largest possible error is a = |target - prediction| / D in [0, 1]. The mean absolute error is D
+times the mean of a, the root mean squared error D times the root of the mean of a^2. Unlike R2, neither divides by the
+target's variance, so their intervals stay within [0, D] however few rows there are. With v = a, or v = a^2, in [0, 1]
+they are means as above; the square root and the factor D are taken of what was released.
+"""
+
+import math
+from collections.abc import Sequence
+from contextvars import Context
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from discreet.accounting.priced_plan import PricedPlan
+from discreet.budget import Budget
+from discreet.curator.metrics import roc
+from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, half_width, kept
+from discreet.curator.metrics.noisy_sums import ROUNDING, SLACK, NoisySums, noise_of, one_hot, two_parts
+from discreet.curator.metrics.predictions import Groups, Released, read
+from discreet.ledger.reservation import Reservation
+from discreet.typing import Floats
+
+SAMPLING = "at most that of a share"
+
+
+def measure_shares(
+    rows: Floats, names: Sequence[str], noisy: NoisySums, level: float, *, scale: float = 1.0, counted: bool = False
+) -> Measured:
+    """Return ``scale`` times the mean of the first column, also by the group that a second one names.
+
+    ``counted`` says that the numbers are 0 or 1, which lose nothing on the lattice.
+    """
+    values = rows[:, 0]
+    groups = rows[:, 1] if rows.shape[1] > 1 else np.zeros(len(rows))
+    scored = np.isfinite(values) & np.isfinite(groups)
+    place = np.where(scored, groups, -1.0).astype(np.int64)
+    sums, noise = noisy.release(two_parts(np.where(scored, values, 0.0), place, max(1, len(names))))
+    rounding = 0.0 if counted else ROUNDING
+    found = [_mean(sums[at : at + 2], noise, level, rounding) for at in range(0, len(sums), 2)]
+    whole = _mean(sums, noise, level, rounding) if len(found) > 1 else found[0]
+    parts = [Part(name, *_scaled(part, scale)) for name, part in zip(names, found, strict=False)]
+    return Measured(*_scaled(whole, scale), parts=tuple(parts))
+
+
+def _mean(sums: Floats, noise: Noise, level: float, rounding: float) -> tuple[float, float, float, float]:
+    """The mean of v over these groups, its interval, and the half width that sampling adds."""
+    rest, whole = float(sums[0::2].sum()), float(sums[1::2].sum())
+    lost = rounding * (abs(rest) + abs(whole) + 8 * noise.deviation)
+    value, low, high = share(whole, rest, noise, 1 - level, count=len(sums) // 2, lost=lost)
+    spread = 0.5 if math.isnan(value) else math.sqrt(value * (1 - value))
+    return value, low, high, half_width(level) * spread / math.sqrt(max(rest + whole, 1.0))
+
+
+def _scaled(found: tuple[float, float, float, float], scale: float) -> tuple[float, float, float, float]:
+    value, low, high, sampling = (scale * number for number in found)
+    return value, low, high, sampling
+
+
+def share(
+    whole: float, rest: float, noise: Noise, alpha: float, *, count: int = 1, lost: float = 0.0
+) -> tuple[float, float, float]:
+    """The share of ``whole``, and all shares that the noise in ``count`` cells of either kind does not refute."""
+    if not whole + rest > 0:
+        return math.nan, 0.0, 1.0
+    value = min(max(whole / (whole + rest), 0.0), 1.0)
+
+    def refuted(a: float) -> bool:
+        return abs((1 - a) * whole - a * rest) > noise.combined([1 - a] * count + [a] * count, alpha) + lost
+
+    if refuted(value) and noise.scale > 0:  # a count far below 0
+        return value, 0.0, 1.0
+    return value, kept(refuted, value, 0.0), kept(refuted, value, 1.0)
+
+
+def accuracy_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """1 for a right row, 0 for a wrong one, NaN for one that cannot be scored."""
+    right: Floats = np.equal(model.classes(margins), targets).astype(np.float64)
+    right[np.isnan(targets) | np.isnan(margins).any(axis=1)] = np.nan
+    return right[:, None]
+
+
+def measure_accuracy(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The noisy share of right rows among those that can be scored."""
+    return measure_shares(rows, names, noisy, level, counted=True)
+
+
+ACCURACY: Metric = Metric("accuracy", accuracy_values, measure_accuracy, "binomial", by_group=True)
+
+
+def balanced_accuracy_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """Whether a row is right, and its class."""
+    return np.column_stack([accuracy_values(model, margins, targets), targets])
+
+
+def measure_balanced_accuracy(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The mean of the classes' shares; a class without rows leaves it open."""
+    classes = model.class_names
+    parts = measure_shares(rows, classes, noisy, 1 - (1 - level) / len(classes), counted=True).parts
+    value, low, high = (float(np.mean([getattr(part, end) for part in parts])) for end in ("value", "low", "high"))
+    sampling = float(np.linalg.norm([part.sampling for part in parts])) / len(classes)
+    return Measured(value, low, high, sampling, parts)
+
+
+BALANCED_ACCURACY: Metric = Metric("balanced accuracy", balanced_accuracy_values, measure_balanced_accuracy, "binomial")
+
+
+def brier_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """A row's score; NaN where it cannot be scored."""
+    away = model.probabilities(margins)
+    known = np.isfinite(targets)
+    away[known, targets[known].astype(np.int64)] -= 1.0
+    total = np.zeros(len(away))
+    for k in range(away.shape[1]):  # one class after the other: no bit of a row depends on its neighbors
+        total += away[:, k] * away[:, k]
+    return np.where(known, np.minimum(total / 2.0, 1.0), np.nan)[:, None]
+
+
+def measure_brier(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The mean of the rows' scores."""
+    return measure_shares(rows, names, noisy, level)
+
+
+BRIER: Metric = Metric("Brier score", brier_values, measure_brier, SAMPLING, by_group=True, probabilities=True)
+
+
+LEAST_PROBABILITY = 0.01
+MOST_LOG_LOSS = -math.log(LEAST_PROBABILITY)
+
+
+def log_loss_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """A row's loss as a part of the most it can be; NaN where it cannot be scored."""
+    known = np.isfinite(targets) & np.isfinite(margins).all(axis=1)
+    chances = model.probabilities(margins)
+    happened = chances[np.arange(len(targets)), np.where(known, targets, 0.0).astype(np.int64)]
+    parts = [-math.log(max(p, LEAST_PROBABILITY)) / MOST_LOG_LOSS if p == p else math.nan for p in happened.tolist()]
+    return np.where(known, np.clip(np.array(parts, dtype=np.float64), 0.0, 1.0), np.nan)[:, None]
+
+
+def measure_log_loss(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The mean of the rows' losses."""
+    return measure_shares(rows, names, noisy, level, scale=MOST_LOG_LOSS)
+
+
+LOG_LOSS: Metric = Metric(
+    "log loss", log_loss_values, measure_log_loss, SAMPLING, most=MOST_LOG_LOSS, by_group=True, probabilities=True
+)
+
+
+TENTHS = 10
+_ROUNDED = 1e-12
+_TENTH_NAMES = tuple(f"{low / TENTHS:g} to {(low + 1) / TENTHS:g}" for low in range(TENTHS))
+
+
+def calibration_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """The tenth that a row's probability lies in, and its class."""
+    chances = model.probabilities(margins)[:, 1]
+    pair = np.column_stack([np.minimum(np.floor(TENTHS * chances), TENTHS - 1), targets])
+    pair[~np.isfinite(pair).all(axis=1)] = np.nan
+    return pair
+
+
+def measure_calibration(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The observed share in each tenth, each with an interval of its own, and the mean distance."""
+    scored = np.isfinite(rows).all(axis=1)
+    cells = np.where(scored, 2 * rows[:, 0] + rows[:, 1], -1.0).astype(np.int64)
+    counts, noise = noisy.release(one_hot(cells, 2 * TENTHS))
+    negative, positive = counts.reshape(TENTHS, 2).T
+    parts = tuple(_tenth(*both, noise, level) for both in zip(_TENTH_NAMES, positive, negative, strict=True))
+    return Measured(
+        *_calibration_error(positive, negative, noise, 1 - level), _calibration_sampling(counts, level), parts
+    )
+
+
+def _tenth(name: str, positive: float, negative: float, noise: Noise, level: float) -> Part:
+    value, low, high = share(float(positive), float(negative), noise, 1 - level)
+    spread = 0.5 if math.isnan(value) else math.sqrt(value * (1 - value))
+    return Part(name, value, low, high, half_width(level) * spread / math.sqrt(max(float(positive + negative), 1.0)))
+
+
+def _calibration_error(positive: Floats, negative: Floats, noise: Noise, alpha: float) -> tuple[float, float, float]:
+    """The mean distance, and its range while every tenth's noise and that of the number of rows is in bounds."""
+    total = float((positive + negative).sum())
+    if not total > 0:
+        return math.nan, 0.0, 1.0
+    middle = (np.arange(TENTHS) + 0.5) / TENTHS
+    away = np.abs((1 - middle) * positive - middle * negative)
+    off = np.array([noise.combined([1 - m, m], alpha / (TENTHS + 1)) for m in middle.tolist()])
+    rows = noise.combined([1.0] * (2 * TENTHS), alpha / (TENTHS + 1))
+    low = (1 - _ROUNDED) * float(np.maximum(away - off, 0.0).sum()) / (total + rows)
+    high = (1 + _ROUNDED) * float((away + off).sum()) / (total - rows) if total > rows else 1.0
+    return min(float(away.sum()) / total, 1.0), min(low, 1.0), min(high, 1.0)
+
+
+def _calibration_sampling(counts: Floats, level: float) -> float:
+    """At most: the tenths' deviations, each half of its rows' root, added up."""
+    total = max(float(counts.sum()), 1.0)
+    per_tenth = np.maximum(counts.reshape(TENTHS, 2).sum(axis=1), 0.0)
+    return half_width(level) * 0.5 * float(np.sqrt(per_tenth).sum()) / total
+
+
+CALIBRATION: Metric = Metric(
+    "calibration error",
+    calibration_values,
+    measure_calibration,
+    "at most that of a share",
+    probabilities=True,
+    two_classes=True,
+)
+
+
+def confusion_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """A row's class and the predicted one."""
+    pair = np.column_stack([targets, model.classes(margins)])
+    pair[np.isnan(targets) | np.isnan(margins).any(axis=1)] = np.nan
+    return pair
+
+
+def measure_confusion(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The counts, each with an interval of its own, and the accuracy."""
+    classes = model.class_names
+    size = len(classes)
+    scored = np.isfinite(rows).all(axis=1)
+    cells = np.where(scored, rows[:, 0] * size + rows[:, 1], -1.0).astype(np.int64)
+    counts, noise = noisy.release(one_hot(cells, size * size))
+    off = noise.combined([1.0], 1 - level)
+    parts = tuple(
+        Part(f"{one} predicted as {other}", count, max(0.0, count - off), max(0.0, count + off), 0.0)
+        for (one, other), count in zip(((a, b) for a in classes for b in classes), counts.tolist(), strict=True)
+    )
+    right = float(np.trace(counts.reshape(size, size)))
+    wrong = float(counts.sum()) - right
+    value, low, high = share(right, wrong, noise, 1 - level, count=size * size - size)
+    spread = 0.5 if np.isnan(value) else float(np.sqrt(value * (1 - value)))
+    return Measured(value, low, high, half_width(level) * spread / max(right + wrong, 1.0) ** 0.5, parts)
+
+
+CONFUSION: Metric = Metric("accuracy", confusion_values, measure_confusion, "binomial")
+
+
+MOMENTS = 0.4
+"""The moments' weight next to the error's: within a tenth of the best for R2 between 0.1 and 0.9."""
+ROOT_ERROR = "root mean squared error"
+EIGHTH = 0.25
+"""A deviation of u, in [-1, 1], that is an eighth of the declared range."""
+_MEAN = 0.1
+"""The part of alpha that the range of the mean takes."""
+
+
+def r_squared_values(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """u and v of each row; NaN for one that cannot be scored."""
+    low, high = model.bounds.target or (0.0, 1.0)
+    middle, half = (low + high) / 2, (high - low) / 2 or 1.0
+    pair = np.column_stack([targets, model.predictions(margins)])
+    pair[~np.isfinite(pair).all(axis=1)] = np.nan
+    return np.asarray(np.clip((np.clip(pair, low, high) - middle) / half, -1.0, 1.0))
+
+
+def measure_r_squared(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """1 less the ratio of two noisy sums of squares."""
+    u, v = rows[:, 0], rows[:, 1]
+    roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]
+    table = np.column_stack([math.sqrt(MOMENTS) * np.column_stack(roots), np.abs(u - v) / 2])
+    cells, noise = noisy.release(table, length=_moments_length(noisy.budget))
+    p, q, s = (float(cell) / MOMENTS for cell in cells[:3])
+    sums = _Sums(p, q, s, 4 * float(cells[3]), noise)
+    value, low, high = sums.score(1 - level)
+    deviation = 2 * (1 - min(value, 1.0)) / math.sqrt(max(sums.count, 1.0))
+    sampling = half_width(level) * (math.inf if math.isnan(deviation) else deviation)
+    bottom, top = model.bounds.target or (0.0, 1.0)
+    return Measured(value, low, high, sampling, parts=(sums.root_error(top - bottom, level),))
+
+
+def expected_interval(priced: PricedPlan, n: int, level: float) -> tuple[float, float]:
+    """Return the interval of R2 = 0.5 on n rows with noise of 0, where the declared range is eight deviations wide."""
+    clip = _moments_length(priced.budget) * SLACK
+    square = n * EIGHTH**2
+    cells = (n + square) / 4, (n + square) / 4, (n - square) / 2
+    _, low, high = _Sums(*cells, square / 2, noise_of(priced.only(0, clip), clip)).score(1 - level)
+    return low, high
+
+
+def _moments_length(budget: Budget) -> float:
+    """Return how long a row of cells is at most: the moments' and the error's, added up as the noise counts them."""
+    return 1 + MOMENTS if budget.is_pure else math.hypot(1.0, MOMENTS)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums of p, q and s, and of the squared error (u - v)^2; ``noise`` is that of a cell."""
+
+    p: float
+    q: float
+    s: float
+    error: float
+    noise: Noise
+
+    @property
+    def count(self) -> float:
+        return self.p + self.q + self.s
+
+    def about(self, m: float) -> float:
+        """The sum of (u - m)^2: quadratic in m, and least at the mean."""
+        return self.p * (1 - m) ** 2 + self.q * (1 + m) ** 2 - self.s * (1 - m * m)
+
+    def score(self, alpha: float) -> tuple[float, float, float]:
+        """R2 and what the noise does not refute: of k = x / (1 - x), which has a test at infinity, too."""
+        unknown = math.nan, -math.inf, 1.0
+        if not self.count > 0:
+            return unknown
+        mean = min(max((self.p - self.q) / self.count, -1.0), 1.0)
+        least = self.about(mean)
+        if not least > 0:
+            return unknown
+        ends = self._means(mean, alpha * _MEAN)
+        most = max(map(self.about, ends))
+        weights = _largest_weights(*ends)
+
+        def beyond(x: float, total: float) -> float:
+            """By how much the error exceeds what x and this sum of squares explain."""
+            return (1 - x) * self.error - x * total
+
+        def allowed(x: float) -> float:
+            noise = self.noise.combined([4 * (1 - x), *(x * weight for weight in weights)], alpha * (1 - _MEAN))
+            rounding = ROUNDING * (self.count + 8 * self.noise.deviation / MOMENTS)
+            return noise + rounding * (4 * (1 - x) + x * sum(weights))
+
+        x = max(self.error, 0.0) / (max(self.error, 0.0) + least)
+        high = kept(lambda x: beyond(x, most) > allowed(x), x, 0.0)
+        low = kept(lambda x: -beyond(x, least) > allowed(x), x, 1.0)
+        return _score(x), _score(low), _score(high)
+
+    def root_error(self, width: float, level: float) -> Part:
+        """The root mean squared error in the target's unit, of the same release: width^2 / 4 times error over count."""
+        per_cell = [1.0, *[1 / MOMENTS] * 3]
+        rounding = ROUNDING * (max(self.count, 0.0) + 8 * self.noise.deviation / MOMENTS)
+
+        def refuted(a: float) -> bool:
+            weights = [per_cell[0], *(a * weight for weight in per_cell[1:])]
+            off = abs(self.error / 4 - a * self.count)
+            return off > self.noise.combined(weights, 1 - level) + rounding * sum(weights)
+
+        if not self.count > 0:
+            return Part(ROOT_ERROR, math.nan, 0.0, width, math.inf, most=width)
+        a = min(max(self.error / (4 * self.count), 0.0), 1.0)
+        ends = (0.0, 1.0) if refuted(a) else (kept(refuted, a, 0.0), kept(refuted, a, 1.0))
+        value, low, high = (width * math.sqrt(share) for share in (a, *ends))
+        sampling = half_width(level) * math.sqrt(a * (1 - a) / max(self.count, 1.0))
+        above = width * math.sqrt(ends[1] + sampling) - high
+        below = low - width * math.sqrt(max(ends[0] - sampling, 0.0))
+        return Part(ROOT_ERROR, value, low, high, max(above, below), most=width)
+
+    def _means(self, mean: float, alpha: float) -> tuple[float, float]:
+        def refuted(m: float) -> bool:
+            weights = (np.array([1 - m, 1 + m, m]) / MOMENTS).tolist()
+            off = abs(self.p * (1 - m) - self.q * (1 + m) - self.s * m)
+            return off > self.noise.combined(weights, alpha) + ROUNDING / MOMENTS * 4 * self.count
+
+        return kept(refuted, mean, -1.0), kept(refuted, mean, 1.0)
+
+
+def _largest_weights(low: float, high: float) -> tuple[float, ...]:
+    """Of the cells in the sum of (u - m)^2, the largest over a range of m."""
+    across = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+    ends = (1 - low) ** 2, (1 + high) ** 2, 1 - across**2
+    return tuple(weight / MOMENTS for weight in ends)
+
+
+def _score(x: float) -> float:
+    return 1 - x / (1 - x) if x < 1 else -math.inf
+
+
+R_SQUARED: Metric = Metric(
+    "R2", r_squared_values, measure_r_squared, "as for normal errors", least=-math.inf, numbers=True
+)
+
+
+def row_errors(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """The absolute error over the range's width; NaN for a row that cannot be scored."""
+    u, v = r_squared_values(model, margins, targets).T
+    return np.asarray(np.abs(u - v) / 2.0)[:, None]
+
+
+def row_squares(model: Released, margins: Floats, targets: Floats) -> Floats:
+    """The square of that."""
+    return row_errors(model, margins, targets) ** 2
+
+
+def measure_absolute(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The mean absolute error."""
+    return measure_shares(rows, names, noisy, level, scale=width(model))
+
+
+def measure_root(
+    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The root of the mean square: of each end of an interval, as the root rises."""
+    found = measure_shares(rows, names, noisy, level)
+    parts = tuple(Part(part.name, *root(width(model), part)) for part in found.parts)
+    return replace(Measured(*root(width(model), found)), parts=parts)
+
+
+def root(scale: float, found: Measured | Part) -> tuple[float, float, float, float]:
+    """Return ``scale`` times the root of a mean square and of its interval, and the wider of what sampling adds."""
+    value, low, high = (scale * math.sqrt(max(end, 0.0)) for end in (found.value, found.low, found.high))
+    below = low - scale * math.sqrt(max(found.low - found.sampling, 0.0))
+    above = scale * math.sqrt(max(found.high, 0.0) + found.sampling) - high
+    return value if not math.isnan(found.value) else math.nan, low, high, max(below, above)
+
+
+def width(model: Released) -> float:
+    """Return the width of the declared range of targets."""
+    low, high = model.bounds.target or (0.0, 1.0)
+    return high - low
+
+
+ABSOLUTE_ERROR: Metric = Metric(
+    "mean absolute error", row_errors, measure_absolute, SAMPLING, most=math.inf, by_group=True, numbers=True
+)
+ROOT_SQUARED_ERROR: Metric = Metric(
+    "root mean squared error", row_squares, measure_root, SAMPLING, most=math.inf, by_group=True, numbers=True
+)
+
+
+METRICS: dict[str, Metric] = {
+    "accuracy": ACCURACY,
+    "auc": roc.METRIC,
+    "balanced_accuracy": BALANCED_ACCURACY,
+    "brier": BRIER,
+    "calibration": CALIBRATION,
+    "confusion": CONFUSION,
+    "log_loss": LOG_LOSS,
+    "mae": ABSOLUTE_ERROR,
+    "r2": R_SQUARED,
+    "rmse": ROOT_SQUARED_ERROR,
+}
+
+
+def check_measurable(
+    metric: str, model: Released, priced: PricedPlan, *, level: float, groups: Groups | None = None
+) -> None:
+    """Score a table of one null row, to refuse before the charge what public facts alone make impossible.
+
+    Nothing of the rows is in it. It runs in a context of its own, so that no observer and no seeded noise notices.
+    """
+    kind = METRICS[metric]
+
+    def rehearse() -> None:
+        with np.errstate(all="ignore"):
+            null = kind.row_values(model, np.full((1, len(model.coef)), np.nan), np.full(1, np.nan))
+            names = () if groups is None else groups.names
+            null = null if groups is None else np.column_stack([null, np.full(1, np.nan)])
+            kind.measure(model, null, NoisySums(priced, None), level, names)
+
+    Context().run(rehearse)
+
+
+def measure_private(
+    metric: str,
+    model: Released,
+    X: Any,
+    y: Any,
+    noisy: NoisySums,
+    *,
+    level: float,
+    reservation: Reservation | None,
+    groups: Groups | None = None,
+) -> Measured:
+    """Read the rows once, keep what the metric needs of each, and release the score from noisy sums of that.
+
+    A stream names its own persons; ``reservation`` is what its features are shown to the ledger under.
+    """
+    kind = METRICS[metric]
+    with np.errstate(all="ignore"):  # a product that overflows would warn, and a warning is an answer
+        rows, persons = read(model, X, y, partial(kind.row_values, model), reservation, groups)
+        noisy.groups = noisy.groups if persons is None else persons
+        return kind.measure(model, rows, noisy, level, () if groups is None else groups.names)
+
+
+class ExactScore(NamedTuple):
+    """A score, the number of rows, the interval's name, and its ends where they are not value -+ sampling."""
+
+    found: Measured
+    n: int
+    sampling: str
+    ends: tuple[float, float] | None = None
+
+
+class ExactSums:
+    """Sums without noise, where a metric asks for noisy ones: for rows that are declared public."""
+
+    def release(self, table: Any) -> tuple[Floats, Noise]:
+        """Return the sum of the squared rows."""
+        return np.asarray(table.power(2).sum(axis=0), dtype=np.float64).ravel(), Noise(0.0)
+
+
+def measure_public(
+    metric: str, model: Released, X: Any, y: Any, level: float, groups: Groups | None = None
+) -> ExactScore:
+    """Return the exact score: Wilson's interval for accuracy, DeLong's for the area, the delta method's for R2."""
+    kind = METRICS[metric]
+    rows, _ = read(model, X, y, partial(kind.row_values, model), groups=groups)
+    if metric not in ("auc", "r2") and (metric != "accuracy" or groups is not None):
+        found = kind.measure(model, rows, ExactSums(), level, () if groups is None else groups.names)
+        exact = tuple(replace(part, low=part.value, high=part.value) for part in found.parts)
+        return ExactScore(replace(found, low=found.value, high=found.value, parts=exact), len(rows), kind.sampling)
+    kept = rows[~np.isnan(rows).any(axis=1)]
+    if metric == "accuracy":
+        value, low, high = _wilson(kept[:, 0], level)
+        return ExactScore(Measured(value, value, value, 0.0), len(rows), "Wilson", (low, high))
+    value, deviation = area(*kept.T) if metric == "auc" else r_squared_of(*kept.T)
+    parts = _exact_curve(*kept.T) if metric == "auc" else (_exact_root(width(model), *kept.T),)
+    found = Measured(value, value, value, half_width(level) * deviation, parts)
+    return ExactScore(found, len(rows), "DeLong" if metric == "auc" else "delta method")
+
+
+def _exact_curve(margins: Floats, classes: Floats) -> tuple[Part, ...]:
+    """Return the true positive rate at some false positive rates, by the empirical curve."""
+    positive, negative = margins[classes > 0], np.sort(margins[classes <= 0])[::-1]
+    if not len(positive) or not len(negative):
+        return ()
+    parts = []
+    for rate in roc.ROC_RATES:
+        above = negative[min(len(negative) - 1, math.floor(rate * len(negative)))]
+        share = float(np.mean(positive > above))
+        parts.append(Part(roc.rate_name(rate), share, share, share, math.sqrt(share * (1 - share) / len(positive))))
+    return tuple(parts)
+
+
+def _exact_root(scale: float, u: Floats, v: Floats) -> Part:
+    value = scale * math.sqrt(float(((u - v) ** 2).mean()) / 4) if len(u) else math.nan
+    return Part(ROOT_ERROR, value, value, value, 0.0, most=scale)
+
+
+def _wilson(right: Floats, level: float) -> tuple[float, float, float]:
+    n, z = len(right), half_width(level)
+    if n == 0:
+        return math.nan, 0.0, 1.0
+    share = float(right.mean())
+    center, spread = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return share, max(0.0, (center - spread) / (1 + z * z / n)), min(1.0, (center + spread) / (1 + z * z / n))
+
+
+def area(margins: Floats, classes: Floats) -> tuple[float, float]:
+    """The area under the ROC curve, ties counted half, and DeLong's standard error."""
+    positive, negative = np.sort(margins[classes > 0]), np.sort(margins[classes <= 0])
+    if not (len(positive) and len(negative)):
+        return math.nan, math.inf
+    below = _ranks(negative, positive) / len(negative)
+    above = 1 - _ranks(positive, negative) / len(positive)
+    value = float(below.mean())
+    variance = sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else 0.25 for part in (below, above))
+    return value, math.sqrt(variance)
+
+
+def _ranks(ordered: Floats, values: Floats) -> Floats:
+    """How many of ``ordered`` lie below each value, those equal to it half."""
+    ends = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    return np.asarray(sum(ends) / 2.0)
+
+
+def r_squared_of(u: Floats, v: Floats) -> tuple[float, float]:
+    """R2 and its standard error: each row's influence on the ratio of the two sums of squares."""
+    around, error = (u - u.mean()) ** 2 if len(u) else u, (u - v) ** 2
+    if not (len(u) and around.sum() > 0):
+        return math.nan, math.inf
+    ratio = float(error.sum() / around.sum())
+    influence = (error - ratio * around) / float(around.mean())
+    return 1 - ratio, float(influence.std()) / math.sqrt(len(u))

@@ -1,0 +1,1 @@
+"""Effects for a population: estimated with their covariance, and shown with standard errors, tests and intervals."""

@@ -1,0 +1,609 @@
+"""Chord steps in whitened coordinates, the root by their gradients, and its covariance: post-processing of answers.
+
+See ``sandwich`` for the algorithm. The last k steps have the lengths 1, 1/2, ..., 1/k, so that a gradient is asked for
+at a point that is less noisy than a whole step's end. With H at the estimate, the mean of k points minus H^{-1} times
+their mean gradient is the root, up to the mean noise, to H's noise times how far the points were (``extra``), and to
+how H changes over that way (``_left``). H's noise also enters the covariance's own H^{-1}: ``doubt`` counts it, and
+what it leaves in doubt is not shown.
+
+Counts have an exponential mean, classes a sigmoid one. Where a gradient is asked for at a point with an error of
+variance s^2 in a margin, the root of its expectation is up to s^2 / 2 away (a slope's curvature is at most the slope);
+over the k steps s^2 is .41 k times the last variance in the mean. ``skewness`` adds the square of what that makes of
+each coefficient, for a record at the end of its range; it hides effects whose single steps are so noisy that they
+overshoot.
+
+**Several classes.** A common shift of all classes' margins changes no probability: coefficients are determined up to
+one vector. With E an orthonormal basis of contrasts, (K, K - 1), steps are taken in theta = v E, one column of p
+coefficients after another; the noise of gradients and scores stays isotropic there. Effects are differences to the
+first class. The Hessian is the sum over pairs k < l of (E_k - E_l) (E_k - E_l)^T (x) A_kl
+(``queries.effects.noisy_curvature``). Of noise with deviation s in an entry of A_kl it makes N with
+E N^2 = s^2 K (p + 1) I, since the pairs' (E_k - E_l) have squared length 2 and add up to K I: its spectrum ends at
+about 2 s sqrt(K (p + 1)), and N d has the mean square s^2 K (p + 1) ||d||^2. Both are those of symmetric noise of
+``Metric.spread``.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.bounds import Domain
+from discreet.curator import Edges, Recoding, Shells
+from discreet.inference.limits import (
+    LEAST_REACH,
+    LEAST_SETTLING,
+    MEAN_POWER,
+    MEAN_POWER_OF_HESSIANS,
+    SLACK,
+    Influence,
+    beyond,
+    chosen_norm,
+    chosen_reach,
+    edges_of,
+    excess,
+    lost_by_weights,
+    number_beyond,
+)
+from discreet.losses.classification import contrasts
+from discreet.solvers.base import Effects
+from discreet.solvers.coordinates import Estimate, Target, noises
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+    from discreet.inference.sandwich import Sandwich
+
+FARTHEST = 250.0
+"""Whitened rows longer than this do not count, so that 16 bits hold the others in steps of 1/128. A column of two
+values has such rows only if it is rarer than about 1 in 60,000."""
+VISIBLE = 1.5
+"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise."""
+DOUBTFUL = 0.25
+"""An effect is not shown where the noise of the Hessian is this part of its information: it would mostly be shown when
+noise happens to make it look certain."""
+USUAL = 2.5
+"""Slopes of so many deviations are usual, also in few rows."""
+TWO_VALUED = 0.25
+"""A column with this part of the variance that its mean and range allow at most is taken for one of two values."""
+UNSETTLED = 0.5
+"""An effect is not shown where steps may have left it this part of a standard error from the root."""
+SPREAD = 4.0
+"""The size of slopes is estimated with slopes of at most this many deviations of the target."""
+STEEPEST, STEEPEST_LOGISTIC = 0.6, 1.25
+"""Where one step's noise moves a margin by more than this in rows that count in full, chords overshoot, and the effect
+is not shown: for counts, and for classes."""
+STEEPEST_RANGE = 3.0
+"""The first chord step moves a logarithm of odds by at most this in rows that count in full."""
+LARGEST_STEP = 1.0
+"""The same for rates: where the curvature at the start is far below that at the root, chords would overshoot farther
+each time."""
+EVALUATED = 0.41
+"""The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
+LONG = 1.5
+"""Short steps divide by this many mean curvatures."""
+SKEWED = 2.0
+"""How much more a cut of counts weighs than noise: large counts are cut, never small ones."""
+CUT = 0.5
+"""The part of what cut gradients may lose together that may be in the direction of one column."""
+ALLOWED = 2.5
+"""Sampling errors that are allowed at most for the bias of a column whose declared range goes far beyond the reach."""
+
+
+def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, float]:
+    """Return the map to whitened rows, none of which is shrunk, and a typical length there.
+
+    A shrunk row has other features, and a rare value's effect is estimated from rows that are all far out. Here a row
+    keeps its features, or does not count at all: beyond ``FARTHEST``, where declared ranges have room for such rows.
+    """
+    recoding, spectrum = estimate.recoding, estimate.spectrum
+    assert spectrum is not None
+    if target is not None:
+        recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
+    matrix = recoding.matrix if recoding.matrix is None else _unshrunk(recoding.matrix, len(recoding.center))
+    return replace(recoding, matrix=matrix, row_norm=math.inf, reach=FARTHEST, drop_longer=True), spectrum.length
+
+
+def _unshrunk(matrix: Floats, features: int) -> Floats:
+    """Return a whitening map for columns of one size, from one that was made of shrunk rows.
+
+    Columns come standardized, so that their second moments are alike; shrunk rows make those of rare values small, as
+    if they were rarer than they are.
+    """
+    second = np.linalg.pinv(matrix @ matrix.T)
+    sizes = np.diag(second)[:features]
+    factors = np.ones(len(second))
+    factors[:features] = np.sqrt(np.maximum(1.0, np.median(sizes) / np.maximum(sizes, 1e-300)))
+    values, vectors = np.linalg.eigh(second * np.outer(factors, factors))
+    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-9 * float(values[-1])))) @ vectors.T)
+
+
+def whitening(second: Floats, noise: float) -> tuple[Floats, float]:
+    """Return the map that makes a noisy second moment the identity, and a typical row's length after it.
+
+    Directions below the edge of the noise (of deviation ``noise``) are not stretched further than the edge allows.
+    """
+    values, vectors = np.linalg.eigh(second)
+    edge = max(noise * math.sqrt(2.0 * len(values)), 1e-9 * float(values[-1]), 1e-12)
+    visible = float(np.sum(np.maximum(values, 0.0) / np.maximum(values, edge)))
+    return np.asarray((vectors / np.sqrt(np.maximum(values, edge))) @ vectors.T), math.sqrt(max(1.0, visible))
+
+
+def length_of_rare_values(linear: Floats, domain: Domain) -> float:
+    """Return the length of whitened rows at the far end of the rarest column of two values; 0 where there is none.
+
+    Mean, variance and declared range tell such a column: its variance is about as large as they allow.
+    """
+    if domain.ranges is None or not domain.intercept:
+        return 0.0
+    second = np.linalg.pinv(linear @ linear.T)
+    mean = second[:-1, -1] / max(float(second[-1, -1]), 1e-300)
+    variance = np.diag(second)[:-1] / max(float(second[-1, -1]), 1e-300) - np.square(mean)
+    low, high = domain.ranges.T
+    mean = np.clip(mean, low, high)
+    two = (variance > TWO_VALUED * (mean - low) * (high - mean)) & (variance > 0)
+    ends = np.maximum(high - mean, mean - low) / np.sqrt(np.maximum(variance, 1e-300))
+    return float(np.max(ends[two], initial=0.0))
+
+
+class LimitedSteps:
+    """Chord steps, each limited along each eigenvector; a limit doubles while steps go on, and halves where they turn.
+
+    ``noise`` is the deviation of one step along each: a step that it explains changes no limit.
+    """
+
+    def __init__(self, vectors: Floats, inverse: Floats, most: Floats) -> None:
+        self._vectors, self._inverse, self._most = vectors, inverse, most
+        self._last = np.zeros(len(most))
+        self.noise = np.zeros(len(most))
+
+    def along(self, gradient: Floats) -> Floats:
+        """Return the step for a gradient."""
+        whole = self._vectors.T @ (self._inverse @ gradient)
+        cut, turned = np.abs(whole) > self._most + 3.0 * self.noise, whole * self._last < 0
+        step = np.clip(whole, -self._most, self._most)
+        self._most = np.where(cut, np.where(turned, self._most / 2.0, self._most * 2.0), self._most)
+        self._last = step
+        return np.asarray(self._vectors @ step)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A noisy Hessian by its eigenvalues, the deviation of its noise, and the edge of the noise's spectrum."""
+
+    values: Floats
+    vectors: Floats
+    spread: float
+
+    @property
+    def edge(self) -> float:
+        """The largest eigenvalue that noise alone has."""
+        return self.spread * math.sqrt(2.0 * len(self.values))
+
+    @property
+    def floored(self) -> Floats:
+        """The eigenvalues, at least the edge."""
+        return np.asarray(np.maximum(self.values, max(self.edge, 1e-9 * float(self.values[-1]), 1e-12)))
+
+    @property
+    def safe(self) -> Floats:
+        """The inverse that steps may take in every direction: of eigenvalues above what noise may have taken off."""
+        bent = np.maximum(self.values, 0.0) + max(self.edge, 1e-9 * float(self.values[-1]), 1e-12)
+        return np.asarray((self.vectors / bent) @ self.vectors.T)
+
+    @property
+    def inverse(self) -> Floats:
+        """The inverse, without directions below the noise level."""
+        inverses = np.where(self.values > self.edge, 1.0 / self.floored, 0.0)
+        return np.asarray((self.vectors * inverses) @ self.vectors.T)
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """One run: what was planned, who answers, a typical row's length and the longest; ``counts``: a count's law.
+
+    ``sure`` is a length that rows have for sure (``length_of_rare_values``): counts may not see so few.
+    """
+
+    plan: "Sandwich"
+    curator: "Curator"
+    n: float
+    length: float
+    longest: float = math.inf
+    counts: Target | None = None
+    bounds: Floats = field(default_factory=lambda: np.ones(1))
+    sure: float = 0.0
+    _asked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def reach(self) -> float:
+        """The longest rows that may count in full, whatever is in the records."""
+        assert self.plan.limits is not None
+        return min(self.plan.limits.reach * self.length, self.longest, self.curator.domain.row_norm)
+
+    def _noise(self, query: str) -> float:
+        """Return the deviation of the noise in the last answer to a query, per unit of its clip."""
+        return noises(self.curator, query)[self._asked[query]]
+
+    def _ask(self, query: str) -> None:
+        """Count an answer, so that its noise is known."""
+        self._asked[query] = self._asked.get(query, -1) + 1
+
+    @property
+    def _root(self) -> float:
+        """What a sum of positive semidefinite matrices moves by less than another, under ``replace_one``."""
+        return math.sqrt(self.curator.budget.neighbors.sum_factor)
+
+    def _typical(self) -> float:
+        """Return a slope's deviation before it is estimated, in the units that slopes have here."""
+        if self.counts is not None:
+            return max(self.counts.scale, math.sqrt(max(self.counts.center, 0.0)), 1e-3)
+        return 1.0
+
+    @property
+    def _steepest(self) -> float:
+        """The largest slope that the loss and declared ranges allow."""
+        return min(self.curator.loss.lipschitz, 2.0 * self.curator.domain.target_bound)
+
+    @property
+    def _sharpest(self) -> float:
+        """The largest curvature that they allow."""
+        top = self.curator.loss.smoothness
+        return top if self.counts is None else min(top, 2.0 * self.curator.domain.target_bound)
+
+    def _bend(self, deviation: float) -> float:
+        """Return about the mean curvature, given a slope's deviation: a likelihood's are alike."""
+        return 1.0 if self.curator.loss.movable_target else deviation**2
+
+    def _lead(self, v: Floats, limits: Influence) -> Floats:
+        """Take the short steps that come before the Hessian: rows count less beyond ``LEAST_REACH`` there.
+
+        A direction's curvature is then about the mean one or less, however far out its few rows are.
+        """
+        last, near = v, replace(limits, reach=min(limits.reach, LEAST_REACH * self.length))
+        for _ in range(self.plan.n_leading or 0):
+            v, last = self._leading_step(v, last, self._gradient(v, near) / self.n), v
+        return v
+
+    def _leading_step(self, v: Floats, last: Floats, gradient: Floats) -> Floats:
+        """Return where a short step from ``v`` ends, after one from ``last``."""
+        assert self.counts is not None, "only counts have a typical curvature"
+        return v - gradient / (LONG * max(self.counts.center, 1e-3))
+
+    def _slopes(self, v: Floats, steep: float = 0.0) -> float:
+        """Estimate a slope's deviation at ``v``, from slopes of at most ``steep``."""
+        typical = self._typical()
+        clip = min(max(SPREAD * typical, steep), self._steepest) ** 2
+        self._ask("noisy_squared_slopes")
+        noise = self._noise("noisy_squared_slopes") / self.curator.budget.neighbors.sum_factor * clip
+        square = self.curator.noisy_squared_slopes(self._point(v), clip=clip) / self.n
+        return math.sqrt(min(clip, max(square, noise / self.n, 1e-4 * typical**2)))
+
+    def _point(self, v: Floats) -> Floats:
+        """Return the coefficients that a point of the steps stands for."""
+        return v
+
+    def _edges(self, deviation: float, *kinds: str) -> Edges:
+        """Return shells of some kinds, from typical sizes to the largest that declared ranges and the loss allow."""
+        every = edges_of(
+            length=self.length, longest=min(self.longest, FARTHEST), deviation=deviation, steepest=self._steepest,
+            bend=self._bend(deviation), sharpest=self._sharpest,
+        )  # fmt: skip
+        return Edges(*(some if name in kinds else some[:0] for name, some in every._asdict().items()))
+
+    def _first_look(self, v: Floats, deviation: float) -> Influence:
+        """Choose limits for the steps that settle: the reach, and about the largest gradients and Hessians."""
+        assert self.plan.limits is not None
+        reach, steep = self.reach, min(self.plan.limits.slope * deviation, self._steepest)
+        by_counts = self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
+        edges = self._edges(deviation, "hessians", *(("lengths", "slopes") if by_counts else ()))
+        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+        if by_counts:
+            widest = reach
+            reach, steep = chosen_reach(
+                shells, edges, noise=self._gradient_noise, deviation=deviation, widest=widest, slack=SLACK
+            )
+            reach = max(reach, min(self.sure, widest))
+        hessian = self._largest_hessian(shells, edges, reach, deviation, v.size)
+        return Influence(reach, reach * steep, steep, hessian)
+
+    def _last_look(self, v: Floats, deviation: float, limits: Influence) -> Influence:
+        """Choose limits for the steps that are averaged, with the same reach, and count what they change."""
+        reach, score, by_counts = limits.reach, limits.score, not math.isfinite(self.curator.loss.lipschitz)
+        usual = min(USUAL * deviation, self._steepest) * min(self.sure, reach)
+        edges = self._edges(deviation, "lengths", "scores", *(("hessians",) if self.plan.hessians > 1 else ()))
+        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+        if by_counts and self.plan.chooses_limits:
+            each = math.sqrt(v.size)  # directions of a gradient share what is cut
+            each = each if self.counts is None else each / SKEWED
+            score = chosen_norm(shells.scores, edges.scores, noise=each * self._gradient_noise, hidden=shells.noise)
+            score = max(score, usual)
+        far = beyond(shells.lengths, shells.noise, edges.lengths) * (reach < self.longest)
+        unit = sum(noises(self.curator, "noisy_score_covariance")[-1:]) / self._root
+        squares = np.square(edges.scores)
+        square = chosen_norm(shells.scores, squares, noise=unit, hidden=shells.noise, power=MEAN_POWER / 2.0)
+        return Influence(
+            reach=reach,
+            score=score,
+            slope=limits.slope,
+            hessian=limits.hessian
+            if not len(edges.hessians)
+            else self._largest_hessian(shells, edges, reach, deviation, v.size),
+            square=min(max(square, usual**2), score**2),
+            far=number_beyond(shells.lengths, edges.lengths, reach, shells.noise) * (reach < self.longest),
+            lost=deviation * lost_by_weights(far, edges.lengths, reach, SLACK, 0.0),
+            cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if by_counts else 0.0,
+            lost_by_cuts=0.0 if self.counts is None else self._lost_by_cuts(shells, edges.scores, score),
+        )
+
+    def _lost_by_cuts(self, shells: Shells, norms: Floats, score: float) -> float:
+        """Return what the sum of gradients may lose beyond their limit, if all of it is in one direction."""
+        return float(np.interp(score, norms, excess(beyond(shells.scores, shells.noise, norms), norms), right=0.0))
+
+    @property
+    def _gradient_noise(self) -> float:
+        """The noise of the mean of the last gradients, per unit of their limit."""
+        return noises(self.curator, "noisy_weighted_gradient")[-1] / math.sqrt(self.plan.n_kept)
+
+    def _largest_hessian(self, shells: Shells, edges: Edges, reach: float, deviation: float, size: int) -> float:
+        """Return the limit on a record's Hessian: at most what a row at the reach may have."""
+        noise = noises(self.curator, "noisy_curvature")[-1] / self._root * math.sqrt(2.0 * size)  # it hides directions
+        chosen = chosen_norm(
+            shells.hessians, edges.hessians, noise=noise, hidden=shells.noise, power=MEAN_POWER_OF_HESSIANS
+        )
+        longest = min(self.longest, FARTHEST)
+        chosen = max(chosen, self._bend(deviation) * min(self.sure, SLACK * reach) * min(self.sure, reach))
+        return min(chosen, self._sharpest * reach * min(SLACK * reach, max(longest, reach)))
+
+    def _curvature(self, v: Floats, limits: Influence) -> Metric:
+        """Return the noisy Hessian at ``v``, with the weights of the gradients."""
+        self._ask("noisy_curvature")
+        hessian = self.curator.noisy_curvature(v, clip=limits.hessian, reach=limits.reach, slack=SLACK)
+        return Metric(*np.linalg.eigh(hessian), self._noise("noisy_curvature") / self._root * limits.hessian)
+
+    @property
+    def _directions(self) -> int:
+        """Return into how many directions of its own a record's slope is spread."""
+        return 1
+
+    def _score_covariance(self, v: Floats, clip: float, reach: float) -> Floats:
+        return self.curator.noisy_score_covariance(v, clip=clip, reach=reach, slack=SLACK)
+
+    def _gradient(self, v: Floats, limits: Influence) -> Floats:
+        self._ask("noisy_weighted_gradient")
+        return self.curator.noisy_weighted_gradient(v, clip=limits.score, reach=limits.reach, slack=SLACK)
+
+    def effects(self, v: Floats, linear: Floats) -> tuple[Floats, Effects, Influence]:
+        """Take the steps from ``v``; return the root, its covariance after ``linear``, and the limits.
+
+        With H at the estimate, each gradient estimates the root by x - H^{-1} g; the mean of these is returned.
+        """
+        plan, deviation = self.plan, self._slopes(v)
+        limits = self._first_look(v, deviation)
+        v = self._lead(v, limits)
+        metric = self._curvature(v, limits)
+        for _ in range(max(1, plan.hessians - 2)):
+            v = self._settled(v, metric, limits, linear)
+            metric = self._curvature(v, limits) if plan.hessians > 2 else metric
+        limits = self._last_look(v, deviation, limits)
+        steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
+        points, gradients = [], []
+        for j in range(plan.n_kept):
+            points.append(v)
+            gradients.append(self._gradient(v, limits))
+            steps.noise = self._noise("noisy_weighted_gradient") * limits.score / metric.floored
+            v = v - steps.along(gradients[-1]) / (j + 1.0)
+        metric = self._curvature(v, limits) if plan.hessians > 1 else metric
+        middle, clear = np.mean(points, axis=0), metric.values > metric.edge
+        root = middle - metric.inverse @ np.mean(gradients, axis=0)
+        hidden = metric.vectors[:, ~clear]  # there the steps' end, which predictions need, is as good
+        root = root + hidden @ (hidden.T @ (v - root))
+        left = metric.vectors.T @ metric.safe @ np.mean(gradients, axis=0)
+        moved = metric.vectors[:, clear] @ (metric.vectors[:, clear].T @ (middle - root))
+        return root, self._covariance(root, moved, left, metric, limits, linear), limits
+
+    def _settled(self, v: Floats, metric: Metric, limits: Influence, linear: Floats) -> Floats:
+        """Take whole chord steps."""
+        steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
+        for _ in range(self.plan.n_settling or LEAST_SETTLING):
+            gradient = self._gradient(v, limits)
+            steps.noise = self._noise("noisy_weighted_gradient") * limits.score / metric.floored
+            v = v - steps.along(gradient)
+        return v
+
+    def _covariance(
+        self, v: Floats, moved: Floats, unknown: Floats, metric: Metric, limits: Influence, linear: Floats
+    ) -> Effects:
+        """Return the covariance of v, which the mean gradient's point was ``moved`` away from.
+
+        Along an eigenvector that noise hides, v is off by about ``unknown``, a step that gradients still ask for.
+        """
+        loss, kept, inverse = self.curator.loss, self.plan.n_kept, metric.inverse
+        deviation = self._slopes(v, limits.slope)
+        scores, rough = self._scores(v, metric, deviation, limits)
+        noise, eye = (self._noise("noisy_weighted_gradient") * limits.score) ** 2 / kept, np.eye(len(v))
+        extra = metric.spread**2 / 2.0 * (float(moved @ moved) * eye + np.outer(moved, moved))
+        through = linear @ inverse
+        privacy = through @ (noise * eye + extra) @ through.T
+        left = np.zeros(len(linear)) if loss.movable_target else self._left(linear, moved, limits)
+        dark = metric.values < VISIBLE * metric.edge
+        hidden = linear @ metric.vectors[:, dark]
+        absorbed = (hidden * np.square(unknown[dark])) @ hidden.T
+        covariance = through @ scores @ through.T + privacy + np.diag(np.square(left)) + absorbed
+        bread = np.diag(through @ linear.T)
+        loose = left > UNSETTLED * np.sqrt(np.diag(covariance))
+        loose |= metric.spread * np.diag(through @ through.T) > DOUBTFUL * np.maximum(bread, 1e-300)
+        blind = hidden @ hidden.T + np.diag(np.where(loose, np.diag(linear @ linear.T), 0.0))
+        return Effects(
+            covariance=covariance,
+            privacy=privacy,
+            metric=linear @ linear.T,
+            blind=blind,
+            design=self.n * through @ linear.T,
+            doubt=metric.spread * through @ through.T,
+            wobble=rough / noise if noise else 0.0,
+            mean_curvature=deviation**2 if loss.sigmoid_link else 1.0,
+            deviation=deviation,
+            count=self.n,
+            reach=limits.reach / self.length if limits.reach < self.longest else 0.0,
+            slope=limits.score / (self.length * deviation) if limits.cut > 0 else 0.0,
+            far=max(0.0, limits.far / self.n),
+            cut=max(0.0, limits.cut / self.n),
+        )
+
+    def _left(self, linear: Floats, moved: Floats, limits: Influence) -> Floats:
+        """Return how far each coefficient may be from the root, as the Hessian changed on the way.
+
+        A curvature changes by at most the part that the margin moves by, which is that of a column over the rows that
+        count, and the others' in the mean.
+        """
+        away = np.abs(linear @ moved)
+        bounds = np.tile(self.bounds, len(linear) // len(self.bounds))
+        far = np.minimum(bounds, limits.reach / np.maximum(np.linalg.norm(linear, axis=1), 1e-300))
+        return np.asarray(away * np.minimum(1.0, away * far + float(np.linalg.norm(moved))))
+
+    def _largest_steps(self, directions: Floats, limits: Influence) -> Floats:
+        """Return the longest first step along each direction, a column of coefficients; infinite for straight ones.
+
+        A margin moves by the step times a row's length there: at most the reach, and what declared ranges have.
+        """
+        if self.curator.loss.movable_target:
+            return np.full(directions.shape[1], math.inf)
+        bounds = np.tile(self.bounds, len(directions) // len(self.bounds))
+        most = STEEPEST_RANGE if self.counts is None else LARGEST_STEP
+        farthest = np.minimum((np.abs(directions).T * bounds).max(axis=1), limits.reach)
+        return np.asarray(most / np.maximum(farthest, 1e-300))
+
+    def _scores(self, v: Floats, metric: Metric, deviation: float, limits: Influence) -> tuple[Floats, float]:
+        """Return the covariance of the sum of scores at ``v``, and the deviation of its noise.
+
+        In the Hessian's coordinates it is I where the model is right, variances are equal and a person's rows are all
+        alike: of what noise leaves open, the nearest to that is taken.
+        """
+        loss, hessian = self.curator.loss, (metric.vectors * metric.floored) @ metric.vectors.T
+        likelihood = loss.task == "classification" or self.counts is not None
+        model = hessian if likelihood else deviation**2 * hessian
+        if self.plan.cov_type == "model":
+            return model, 0.0
+        if self.counts is not None:  # counts are mostly more dispersed than Poisson's
+            model = model * max(1.0, deviation**2 / max(self.counts.center, 1e-3))
+        self._ask("noisy_score_covariance")
+        unit = self._noise("noisy_score_covariance") / self._root
+        clip = limits.square
+        scores = self._score_covariance(v, clip, limits.reach)
+        values, vectors = np.linalg.eigh(model)
+        root = (vectors * np.sqrt(values)) @ vectors.T
+        back = (vectors / np.sqrt(values)) @ vectors.T
+        ratios, axes = np.linalg.eigh(back @ scores @ back)
+        doubt = 2.0 * unit * clip * np.square(back @ axes).sum(axis=0)
+        ratios = np.clip(1.0, ratios - doubt, ratios + doubt)
+        return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
+
+
+def within_reach(effects: Effects, domain: Domain, reach: float) -> Floats:
+    """Return how far columns go in rows that count in full: to the ends of their ranges, or to ``reach`` deviations.
+
+    A whitened row is at least as long as each of its columns in deviations. The metric's inverse is the second moment.
+    """
+    second, bounds = np.linalg.pinv(effects.metric), domain.feature_bounds
+    if not domain.intercept:
+        return np.minimum(bounds, reach * np.sqrt(np.maximum(np.diag(second), 0.0)))
+    variance = np.diag(second) - np.square(second[-1]) / max(float(second[-1, -1]), 1e-300)
+    return np.append(np.minimum(bounds, reach * np.sqrt(np.maximum(variance, 0.0)))[:-1], bounds[-1])
+
+
+def allowance(effects: Effects, bounds: Floats, ends: Floats, limits: Influence) -> Effects:
+    """Return effects with deviations for what limits may do to them.
+
+    What the sum of gradients may lose moves a coefficient by that over n mean Hessians, and by ``ALLOWED`` sampling
+    errors at most: by weights, columns that go farther than rows count in full; by cuts, each by ``CUT`` of it.
+    """
+    beyond = 1.0 - np.minimum(1.0, ends / np.maximum(bounds, 1e-300))
+    sampling = np.sqrt(np.maximum(np.diag(effects.covariance - effects.privacy), 0.0))
+    sizes = np.sqrt(np.maximum(np.diag(effects.metric), 1e-300))
+    moved = np.diag(effects.design) / (effects.count * sizes)
+    weighted, cut = (np.minimum(ALLOWED * sampling, lost * moved) for lost in (limits.lost, CUT * limits.lost_by_cuts))
+    bias = np.diag(np.square(beyond * weighted) + np.square(cut))
+    return replace(effects, covariance=effects.covariance + bias, bias=bias)
+
+
+def skewness(effects: Effects, bounds: Floats, far: Floats, kept: int, counts: bool) -> Effects:
+    """Return effects with the bias that noise leaves in a curved slope counted as a deviation; hide what overshoots.
+
+    ``far`` is how far columns go in rows that count, at most to their ``bounds``.
+    """
+    noise = np.diag(effects.privacy)
+    left, step = 0.5 * EVALUATED * kept * noise * far, np.sqrt(kept * noise)
+    lost = step * far > (STEEPEST if counts else STEEPEST_LOGISTIC)
+    return replace(
+        effects,
+        covariance=effects.covariance + np.diag(np.square(left)),
+        blind=effects.blind + np.diag(np.where(lost, np.diag(effects.metric), 0.0)),
+    )
+
+
+START = 0.6
+"""What is taken of the start: clipped steps make classes too certain, and chords of their Hessian overshoot."""
+STEEP, HEAVY_BALL = 0.6, 0.7
+"""Curvature of the leading steps in units of the loss's largest, and their momentum."""
+COUPLED = 0.25
+"""The largest norm of a record's couplings (``Softmax``)."""
+
+
+@dataclass(frozen=True)
+class ClassRefinement(Refinement):
+    """One run for several classes; points are theta, flat."""
+
+    @cached_property
+    def basis(self) -> Floats:
+        """E."""
+        return contrasts(self.curator.loss.n_outputs)
+
+    def flat(self, v: Floats) -> Floats:
+        """Return theta of coefficients (p, K)."""
+        return np.asarray((v @ self.basis).T.ravel())
+
+    def coefficients(self, theta: Floats) -> Floats:
+        """Return coefficients (p, K) that add up to 0 over the classes."""
+        return np.asarray(theta.reshape(self.basis.shape[1], -1).T @ self.basis.T)
+
+    def against_first(self, linear: Floats) -> Floats:
+        """Return the map from theta to differences from the first class, after the map ``linear`` of coefficients."""
+        return np.kron(self.basis[1:] - self.basis[0], linear)
+
+    @property
+    def _directions(self) -> int:
+        return int(self.basis.shape[1])
+
+    def _leading_step(self, v: Floats, last: Floats, gradient: Floats) -> Floats:
+        return v - gradient / (STEEP * self.curator.loss.smoothness) + HEAVY_BALL * (v - last)
+
+    def _point(self, v: Floats) -> Floats:
+        return self.coefficients(v)
+
+    @property
+    def _steepest(self) -> float:
+        return self.curator.loss.lipschitz
+
+    @property
+    def _sharpest(self) -> float:
+        return COUPLED
+
+    def _gradient(self, v: Floats, limits: Influence) -> Floats:
+        return self.flat(super()._gradient(self.coefficients(v), limits))
+
+    def _curvature(self, v: Floats, limits: Influence) -> Metric:
+        clip = limits.hessian
+        self._ask("noisy_curvature")
+        pairs = self.curator.noisy_curvature(self.coefficients(v), clip=clip, reach=limits.reach, slack=SLACK)
+        outputs, p = len(self.basis), pairs.shape[1]
+        ends = [self.basis[k] - self.basis[other] for k in range(outputs) for other in range(k + 1, outputs)]
+        hessian = sum(np.kron(np.outer(end, end), pair) for end, pair in zip(ends, pairs, strict=True))
+        edge = 2.0 * self._noise("noisy_curvature") / self._root * clip * math.sqrt(outputs * (p + 1.0))
+        return Metric(*np.linalg.eigh(np.asarray(hessian)), edge / math.sqrt(2.0 * len(v)))
+
+    def _score_covariance(self, v: Floats, clip: float, reach: float) -> Floats:
+        covariance = super()._score_covariance(self.coefficients(v), clip, reach)
+        project = np.kron(self.basis.T, np.eye(len(covariance) // len(self.basis)))
+        return np.asarray(project @ covariance @ project.T)

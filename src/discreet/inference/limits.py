@@ -1,0 +1,304 @@
+"""How far rows, slopes and curvatures count in full where effects are estimated, and when they are not estimated.
+
+**From public facts.** ``breadth`` q = sqrt(n / p) mu / a is a sampling error in units of the noise that steps with the
+whole budget would have, for rows of length sqrt(p) and slopes of one deviation. Limits widen with signal:
+
+``reach`` R times a typical row's length r: rows beyond it count less, with the weight min(R / r, slack (R / r)^2)
+    Bounded slopes (logistic, Huber): in proportion to q. Weights do not bias these estimates where the model holds.
+    Where it does not, with far-out features, they move the target; but noise is in proportion to the reach. What is
+    left is allowed for (``estimate.ALLOWED``). Other slopes (least squares, Poisson): chosen from noisy counts, below a
+    largest one. The Hessian's noise is in proportion to the square of the reach, so the reach is held below the root of
+    a part of the sharpness.
+``slack`` 1.5
+    A weight of R / r, the largest whose gradients are no longer than R, biases less than (R / r)^2 at the same noise.
+    Beyond 1.5 R weights fall with the square, so that a record's Hessian is at most 1.5 times what its clip of
+    sup f'' R^2 leaves: steps contract.
+``leading`` short steps before the Hessian, for counts and for three classes or more
+    At a start that is too low the curvature of a rare cell is far below what it should be, and chords overshoot.
+``settling`` steps between two Hessians
+    Each brings the distance to the root down to about a third where the start is poor.
+``sharpness`` n mu / (a_M p^1.5), a_M = sqrt(2) under ``replace_one``
+    How far a Hessian in whitened coordinates stands out of its noise, with all of the budget. Below a least one there
+    is too little signal for standard errors: nothing is released.
+``steadiness`` n mu / (a p), for classes
+    How little one step's noise moves a typical row's margin. Below a least one single steps overshoot the sigmoid, and
+    so many effects are hidden that the rest cover too seldom: nothing is released.
+
+**From noisy counts.** A limit adds noise in proportion to itself, and cuts what lies beyond it. With T(u) the number of
+records beyond u:
+
+    cut gradients     their sum loses at most the integral of T over norms of gradients beyond B
+    down-weighted     it loses at most (1 - weight) r slopes of rows beyond R (``lost_by_weights``)
+    limits            argmin (limit noise)^2 + lost^2
+
+so that the bias is below the noise, and both fall as records or budget grow: with much signal, nothing is cut. Counts
+that do not stand out of their noise are taken for none; what they may hide is no more than noise.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.accounting.gaussian import mu_of
+from discreet.bounds import Domain
+from discreet.budget import Budget
+from discreet.curator import Edges, Shells
+from discreet.losses.base import Loss
+from discreet.parameters import Positive, check_fields
+from discreet.penalties.base import Penalty
+from discreet.solvers.settings import count_of
+from discreet.typing import Floats
+
+LEAST_SHARPNESS, LEAST_STEADINESS = 30.0, 125.0
+LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 8, 4
+WIDEST = 256
+LEAST_REACH, BOUNDED, SLACK = 1.5, 0.4, 1.5
+SEEN, SEEN_BOUNDED = 0.035, 0.02
+UNLIMITED = 1e3
+FORECAST = "discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs"
+"""Of numbers and two classes."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far rows (in typical lengths) and slopes (in deviations) count in full.
+
+    Parameters
+    ----------
+    reach, slope : float
+        Beyond these a row's weight falls, and a slope is clipped.
+
+    Examples
+    --------
+    >>> from discreet.solvers import Limits
+    >>> Limits(reach=3.0, slope=8.0).reach
+    3.0
+    """
+
+    reach: Positive
+    slope: Positive
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def breadth(domain: Domain, budget: Budget) -> float:
+    """Return q, infinite without privacy."""
+    if not budget.is_private:
+        return math.inf
+    mu = mu_of(budget.epsilon, budget.delta)
+    return math.sqrt(count_of(domain) / columns_of(domain)) * mu / budget.neighbors.sum_factor
+
+
+def columns_of(domain: Domain) -> float:
+    """Return p, for K outputs p K / 2: as with two classes, where entries of slopes are about sqrt(1 / K) each."""
+    return domain.n_features * max(1.0, domain.n_outputs / 2.0)
+
+
+def sharpness(domain: Domain, budget: Budget) -> float:
+    """Return how far a Hessian stands out of its noise, infinite without privacy."""
+    if not budget.is_private:
+        return math.inf
+    mu, factor = mu_of(budget.epsilon, budget.delta), math.sqrt(budget.neighbors.sum_factor)
+    return float(count_of(domain) * mu / (factor * columns_of(domain) ** 1.5))
+
+
+def steadiness(domain: Domain, budget: Budget) -> float:
+    """Return how little one step's noise moves a typical row's margin, infinite without privacy."""
+    if not budget.is_private:
+        return math.inf
+    mu = mu_of(budget.epsilon, budget.delta)
+    return count_of(domain) * mu / (budget.neighbors.sum_factor * columns_of(domain))
+
+
+def settling_for(domain: Domain, budget: Budget) -> int:
+    """Return how many steps follow a Hessian before the next: the more signal, the nearer the root they must come."""
+    q = breadth(domain, budget)
+    return MOST_SETTLING if q >= 2.0**MOST_SETTLING else max(LEAST_SETTLING, round(math.log2(q) / 1.5) + 1)
+
+
+def leading_for(loss: Loss) -> int:
+    """Return how many short steps come before the Hessian: an exponential curvature at a poor start misleads."""
+    return LEADING if loss.log_link or loss.softmax_link else 0
+
+
+def hessians_for(loss: Loss) -> int:
+    """Return how often the Hessian is estimated: once where it is the same everywhere."""
+    return 1 if loss.quadratic else 3
+
+
+def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:
+    """Return the limits that public signal allows."""
+    if not budget.is_private:
+        return Limits(UNLIMITED, UNLIMITED)
+    q = breadth(domain, budget)
+    if math.isfinite(loss.lipschitz):
+        return Limits(
+            max(LEAST_REACH, min(BOUNDED * q, math.sqrt(SEEN_BOUNDED * sharpness(domain, budget)))), UNLIMITED
+        )
+    return Limits(max(LEAST_REACH, math.sqrt(SEEN * sharpness(domain, budget))), UNLIMITED)
+
+
+def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_type: str) -> str | None:
+    """Return why effects are not estimated, and what would help; None where they are. Public facts only."""
+    if not penalty.ridge:
+        return "a penalty with corners (L1) moves effects to 0 and has no sandwich: use no penalty, or L2"
+    if not loss.has_standard_errors:
+        return "standard errors of quantiles are not proven here: leave inference out, or use another loss"
+    if not (loss.sigmoid_link or loss.softmax_link or loss.movable_target or loss.log_link):
+        return "effects are estimated for logistic, softmax, squared, Huber and Poisson losses: use one of these"
+    if budget.is_pure:
+        return "effects are estimated with Gaussian noise, which needs a delta above 0: leave delta out"
+    if domain.sparse:
+        return "effects are estimated in whitened coordinates, which fill sparse records: pass a dense array"
+    if domain.n_features * domain.n_outputs > WIDEST:
+        most = WIDEST // domain.n_outputs - 1
+        return f"effects are estimated of at most {most} features{_of_classes(domain)}: use fewer columns"
+    if cov_type == "model" and loss.movable_target and math.isfinite(loss.lipschitz):
+        return "cov_type='model' trusts a likelihood, which Huber's loss has not: use cov_type='robust'"
+    if cov_type == "cluster" and not domain.grouped:
+        return "cov_type='cluster' needs persons: pass groups, or name the person in the schema"
+    return None
+
+
+def shortage(domain: Domain, loss: Loss, budget: Budget) -> float:
+    """Return how many times the signal is short of what standard errors need; at most 1 where it suffices."""
+    steady = LEAST_STEADINESS / steadiness(domain, budget) if loss.task == "classification" else 0.0
+    return max(LEAST_SHARPNESS / sharpness(domain, budget), steady)
+
+
+def _of_classes(domain: Domain) -> str:
+    return f" and {domain.n_outputs} classes" if domain.n_outputs > 1 else ""
+
+
+FINE, MOST_EDGES = 1.25, 48
+"""Edges of shells grow by this factor, over four orders of magnitude."""
+CLEAR, LEAST_ROWS = 3.5, 0.5
+"""A count is believed from so many deviations of its noise on: dozens of shells are looked at."""
+FALL, SLOWEST = 2, 2.0
+"""Over how many shells the fall of a tail is taken, and its least power: a mean has to exist."""
+MEAN_POWER, MEAN_POWER_OF_HESSIANS, MARKOV = 2.5, 1.9, 4.0
+"""Powers of sizes that have a mean: of lengths, slopes and gradients, and of Hessians; how many times the mean of the
+whole power below may be larger than its estimate."""
+MISFIT = 0.25
+"""By how many deviations the mean outcome of far-out rows may be off the model's, if it is wrong."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What limits a record's influence, and what the limits change.
+
+    ``reach`` is the length up to which rows count in full; ``score``, ``hessian`` and ``square`` are the largest norms
+    of a record's weighted gradient, Hessian and squared score, ``slope`` is about the largest slope. ``far`` and
+    ``cut`` are noisy numbers of rows beyond the first two, ``lost`` is what the sum of gradients may lose by weights,
+    and ``lost_by_cuts`` what it may lose where gradients are cut.
+    """
+
+    reach: float
+    score: float
+    slope: float
+    hessian: float
+    square: float = 0.0
+    far: float = 0.0
+    cut: float = 0.0
+    lost: float = 0.0
+    lost_by_cuts: float = 0.0
+
+
+def grid(start: float, end: float) -> Floats:
+    """Return edges from ``start`` on, up to the first that is not below ``end``."""
+    count = math.ceil(math.log(max(end / start, 1.0)) / math.log(FINE)) if math.isfinite(end) else MOST_EDGES
+    return np.asarray(start * FINE ** np.arange(min(count, MOST_EDGES) + 1))
+
+
+def beyond(counts: Floats, noise: float, edges: Floats, power: float = MEAN_POWER) -> Floats:
+    """Return how many records are beyond each edge, never increasing.
+
+    Where that does not stand out of noise any more, the tail is continued as it bent last, a parabola in logarithms (a
+    lognormal law's tail is one), but never above what noise may hide, nor above the tail of sizes whose ``power`` has a
+    mean, in units of the first edge: what noise could hide far out would otherwise set every limit. The first edge is a
+    mean size of the whole power below, so that Markov's inequality bounds clear counts, too.
+    """
+    tail = np.cumsum(counts[::-1])[::-1][1:]
+    hidden = CLEAR * noise * np.sqrt(np.arange(len(tail), 0, -1))
+    clear = np.flatnonzero(tail > np.maximum(hidden, LEAST_ROWS))
+    last = int(clear[-1]) if len(clear) else -1
+    hidden = np.where(hidden < LEAST_ROWS, 0.0, hidden)  # there is no part of a row
+    believed = np.minimum(np.maximum(tail, 0.0), hidden)
+    if last >= 0:
+        believed[: last + 1] = np.maximum.accumulate(tail[last::-1])[::-1]
+        falls = -np.diff(np.log(believed[: last + 1]))[-2 * FALL :] / math.log(FINE)
+        fall = float(falls[-FALL:].mean()) if len(falls) else 0.0
+        bend = max(0.0, fall - float(falls[:FALL].mean())) / FALL if len(falls) == 2 * FALL else 0.0
+        later = np.arange(1, len(tail) - last)
+        powers = np.cumsum(np.maximum(fall, SLOWEST) + bend * (later + (FALL - 1) / 2))
+        believed[last + 1 :] = np.minimum(believed[last] * FINE**-powers, hidden[last + 1 :])
+    most, sizes = max(float(counts.sum()), 0.0), edges / edges[0]
+    likely = np.where(np.arange(len(tail)) > last, most * sizes**-power, np.inf)
+    return np.asarray(np.minimum(np.minimum(believed, likely), MARKOV * most * sizes ** -math.floor(power)))
+
+
+def excess(tail: Floats, edges: Floats) -> Floats:
+    """Return what is beyond each edge, the integral of the tail from there on."""
+    widths = np.append(np.diff(edges), edges[-1] - edges[-2] if len(edges) > 1 else 0.0)
+    return np.asarray(np.cumsum((tail * widths)[::-1])[::-1])
+
+
+def lost_by_weights(tail: Floats, edges: Floats, reach: float, slack: float, slope: float) -> float:
+    """Return what rows beyond the reach may lose of the sum of gradients, a shell's rows at its outer edge.
+
+    In deviations of slopes: all of m rows are off by ``MISFIT``, or each by up to ``slope`` in either direction.
+    """
+    rows, outer = tail - np.append(tail[1:], 0.0), FINE * edges
+    part = np.minimum(1.0, reach / outer)
+    less = np.where(edges >= reach * (1 - 1e-9), (1.0 - part * np.minimum(1.0, slack * part)) * outer, 0.0)
+    return math.hypot(MISFIT * float(rows @ less), slope * math.sqrt(float(rows @ np.square(less))))
+
+
+def edges_of(
+    *, length: float, longest: float, deviation: float, steepest: float, bend: float, sharpest: float
+) -> Edges:
+    """Return shells from typical sizes to the largest that declared ranges and the loss allow.
+
+    ``length`` and ``deviation`` are typical ones of rows and slopes, ``bend`` is a mean curvature.
+    """
+    length, deviation, bend = min(length, longest), min(deviation, steepest), min(bend, sharpest)
+    return Edges(
+        lengths=grid(length, longest),
+        slopes=grid(deviation, steepest),
+        hessians=grid(bend * length**2, sharpest * longest**2),
+        scores=grid(deviation * length, steepest * longest),
+    )
+
+
+def chosen_reach(
+    shells: Shells, edges: Edges, *, noise: float, deviation: float, widest: float, slack: float
+) -> tuple[float, float]:
+    """Return the reach and the slope with the least noise and bias together, the reach at most ``widest``."""
+    far = beyond(shells.lengths, shells.noise, edges.lengths)
+    cut = excess(beyond(shells.slopes, shells.noise, edges.slopes), edges.slopes)
+    reaches = np.unique(np.minimum(edges.lengths, widest))
+    choices: list[tuple[float, float, float]] = []
+    for reach in reaches.tolist():
+        steep = edges.slopes[np.argmin(np.square(reach * edges.slopes * noise) + np.square(cut))]
+        lost = deviation * lost_by_weights(far, edges.lengths, reach, slack, steep / deviation)
+        choices.append(((reach * steep * noise) ** 2 + lost**2, reach, float(steep)))
+    return min(choices)[1:]
+
+
+def chosen_norm(counts: Floats, norms: Floats, *, noise: float, hidden: float, power: float = MEAN_POWER) -> float:
+    """Return the limit on summands of such norms with the least noise and loss together, if all is in one direction.
+
+    ``noise`` is that of a direction per unit of the limit, ``hidden`` that of the counts; ``power`` is of ``beyond``.
+    """
+    cut = excess(beyond(counts, hidden, norms, power), norms)
+    return float(norms[np.argmin(np.square(norms * noise) + np.square(cut))])
+
+
+def number_beyond(counts: Floats, edges: Floats, limit: float, noise: float) -> float:
+    """Return how many records are beyond a limit; 0 where that does not stand out of noise."""
+    first = int(np.searchsorted(edges, limit * (1 - 1e-9))) + 1
+    shells = counts[first:]
+    number = float(shells.sum())
+    return number if number > max(CLEAR * noise * math.sqrt(len(shells)), LEAST_ROWS) else 0.0

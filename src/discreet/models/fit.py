@@ -1,0 +1,554 @@
+"""The way of a fit, the same for every model: declare, plan, price, reserve, open, answer, certify.
+
+A private score and a private selection go the same way from the price on (``carry_out``): they differ in what
+they plan and in how they answer. Coefficients are mapped back to the user's units at the end.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.plan import AdaptivePlan, Plan
+from discreet.accounting.priced_plan import PricedPlan, price_plan
+from discreet.accounting.pricing import Price, in_double_precision
+from discreet.bounds import Bounds, Domain, Moments
+from discreet.budget import Budget, InvalidBudget, Neighbors
+from discreet.curator import Claim, PrivateData, Recoding, given_with, promise
+from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupported
+from discreet.ledger.reservation import Reservation, noted, settled
+from discreet.losses.base import Loss
+from discreet.models.solver_choice import choose_solver, fills, inferring
+from discreet.penalties import L1, L2, ElasticNet, NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import UNWATCHED, Effects, Solution, Solver, Watched
+from discreet.typing import Floats
+
+STEPS = ("noisy_gradient", "noisy_coordinate_gradient")
+"""What a solver that moves from a point asks for."""
+_HOW_START = "start=(model.coef_, model.intercept_)"
+
+
+def starting_point(start: Any, data: PrivateData, loss: Loss) -> Floats:
+    """Return (coefficients, intercept) as weights in training coordinates, (p,) or (p, K)."""
+    if not isinstance(start, (tuple, list)) or len(start) != 2:
+        raise Unsupported(f"start is a pair of coefficients and intercept: {_HOW_START}")
+    try:
+        coef, intercept = (np.asarray(part, dtype=np.float64) for part in start)
+    except (TypeError, ValueError):
+        raise Unsupported(f"start is a pair of numbers: {_HOW_START}") from None
+    outputs = loss.n_outputs
+    if coef.size != outputs * data.n_columns or intercept.size not in (1, outputs):
+        raise Unsupported(
+            f"start has {coef.size} coefficients and {intercept.size} intercepts: this model has {data.n_columns} "
+            f"features and {outputs} outputs"
+        )
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise Unsupported("start must be finite numbers")
+    w = in_training_units(coef, intercept, data, loss)
+    if not data.scaling.intercept and intercept.any():
+        raise Unsupported("this model has no intercept to start from: give an intercept of 0")
+    return w
+
+
+def refuse_without_steps(plan: Plan) -> None:
+    """Refuse a start where nothing moves from it: a minimizer is the same wherever its search began."""
+    if not any(release.query in STEPS for release in plan.releases):
+        raise Unsupported("this solver releases a minimizer, which no start changes: leave start out, or use gd or cd")
+
+
+def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: Loss) -> Floats:
+    """Return coefficients in the user's own units as the curator's weights: the way back of a fit."""
+    (center, scale), outputs = data.target_place(loss), loss.n_outputs
+    w = coef.reshape(outputs, data.n_columns) * data.scaling.scale / scale
+    if data.scaling.intercept:
+        middle = coef.reshape(outputs, data.n_columns) @ data.scaling.center
+        w = np.column_stack([w, (np.broadcast_to(intercept.reshape(-1), outputs) + middle - center) / scale])
+    return np.ascontiguousarray(w[0] if outputs == 1 else w.T)
+
+
+_HOW_MOMENTS = "public_moments=(means, covariance), or (means, standard deviations)"
+_ROUNDING = 1e-9
+
+
+def moments_of(given: Any, data: PrivateData) -> Moments:
+    """Return (means, covariance) or (means, standard deviations) in training coordinates."""
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise Unsupported(f"public moments are a pair: {_HOW_MOMENTS}")
+    try:
+        mean, spread = (np.asarray(part, dtype=np.float64) for part in given)
+    except (TypeError, ValueError):
+        raise Unsupported(f"public moments are numbers: {_HOW_MOMENTS}") from None
+    p = data.n_columns
+    if mean.shape != (p,) or spread.shape not in ((p,), (p, p)):
+        raise Unsupported(f"public moments need a number for each of {p} features: {_HOW_MOMENTS}")
+    if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
+        raise Unsupported("public moments must be finite numbers")
+    scaling = data.scaling
+    inverse = np.divide(1.0, scaling.scale, out=np.zeros(p), where=scaling.scale > 0)
+    placed = (mean - scaling.center) * inverse
+    if spread.ndim == 1:
+        if (spread < 0).any():
+            raise Unsupported("standard deviations must not be negative")
+        return Moments(placed, spread * inverse)
+    covariance = spread * np.outer(inverse, inverse)
+    _check_covariance(covariance)
+    return Moments(placed, np.sqrt(np.diag(covariance).clip(0.0)), covariance)
+
+
+def _check_covariance(covariance: Floats) -> None:
+    """Refuse a matrix that no table has as its covariance."""
+    largest = float(np.abs(covariance).max(initial=0.0))
+    if np.abs(covariance - covariance.T).max(initial=0.0) > _ROUNDING * largest:
+        raise Unsupported("a covariance must be symmetric")
+    if np.linalg.eigvalsh(covariance).min(initial=0.0) < -_ROUNDING * len(covariance) * largest:
+        raise Unsupported("a covariance must have no negative eigenvalue: compute it from complete rows")
+
+
+def refuse_unused(solver: Any) -> None:
+    """Refuse moments that a solver would not look at: the user would believe that they helped."""
+    stage = solver
+    while stage is not None:
+        if getattr(stage, "takes_public_moments", False):
+            return
+        stage = getattr(stage, "solver", None)
+    raise Unsupported(
+        f"{solver.name} estimates no moments here, so public ones would not be used: leave public_moments out, or use "
+        "solver=Preconditioned(...), with coordinates='diagonal' for sparse or very wide records"
+    )
+
+
+Answer = TypeVar("Answer")
+_DIVERGED = (
+    "the steps ended in numbers that double precision does not hold: take smaller steps, or settings nearer to their "
+    "defaults"
+)
+Certify = Callable[[Certificate, Reservation | None], Certificate]
+"""Adds to what was promised what only the run tells."""
+
+
+def carry_out(
+    data: PrivateData,
+    loss: Loss,
+    priced: PricedPlan,
+    claims: Sequence[Claim],
+    answer: Callable[[Reservation | None], tuple[Answer, Claim, Certify]],
+    *,
+    opens: bool = True,
+    **words: str | None,
+) -> tuple[Answer, Certificate, Reservation | None]:
+    """Reserve, answer, certify: what was declared, planned and priced before.
+
+    Parameters
+    ----------
+    data, loss, priced
+        The records, closed, and the plan at its price.
+    claims
+        Those of which one will be issued as a certificate.
+    answer
+        Reads the records, after the charge, and returns its answer, which of the claims holds, and what adds to it
+        what only the run tells.
+    opens
+        Whether the records are read by a curator of this very plan (``PrivateData.open``).
+    words
+        Those of ``Ledger.reserve``: charge_id, label, about.
+
+    Returns
+    -------
+    tuple
+        The answer, its certificate, and the charge; None without a ledger.
+
+    Raises
+    ------
+    AlreadyReleased
+        Where the same request was answered before.
+    """
+    data.check(priced, loss, opens=opens)
+    reservation = data.reserve(priced, claims, **words)
+    with settled(reservation), _arithmetic():
+        answered, claim, certify = answer(reservation)
+        certificate = certify(promise(priced, data.facts(priced), claim), reservation)
+    return answered, certificate, reservation
+
+
+@contextmanager
+def _arithmetic() -> Iterator[None]:
+    """Report in our own words that a computation on released values failed, and nothing else of it."""
+    try:
+        yield
+    except (ArithmeticError, LinAlgError):
+        raise Diverged(_DIVERGED) from None
+
+
+if TYPE_CHECKING:
+    from discreet.inference.forecast import ExpectedEffect
+
+LARGEST_DEFAULT_DELTA = 1e-6
+"""What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
+
+_HOW_BOUNDS = "Bounds(features=[(0, 120), (0, 1)])"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A private linear model in the user's own coordinates, with what the noise did to it where that is known."""
+
+    coef: Floats
+    intercept: Floats
+    certificate: Certificate
+    coef_noise: Floats | None = None
+    intercept_noise: Floats | None = None
+    effects: Effects | None = None
+
+    def text(self) -> str:
+        """All of it as JSON: what a ledger keeps under a charge's id."""
+        arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
+        stored: dict[str, Any] = {name: None if values is None else values.tolist() for name, values in arrays.items()}
+        if self.effects is not None:
+            stored["effects"] = self.effects.to_dict()
+        return json.dumps({**stored, "certificate": self.certificate.to_json()})
+
+    @classmethod
+    def from_text(cls, text: str) -> "Fitted":
+        """The inverse of ``text``."""
+        stored = json.loads(text)
+        arrays: dict[str, Any] = {
+            name: None if stored[name] is None else np.array(stored[name], dtype=float)
+            for name in ("coef", "intercept", "coef_noise", "intercept_noise")
+        }
+        effects = Effects.from_dict(stored["effects"]) if "effects" in stored else None
+        return cls(**arrays, certificate=Certificate.from_json(stored["certificate"]), effects=effects)
+
+
+def declared(bounds: Any, **facts: Any) -> Bounds:
+    """Bounds as given, or made from a bare range, with further facts (classes, target) filled in."""
+    if bounds is None:
+        raise MissingBounds(
+            f"the ranges of the features are not declared: pass bounds={_HOW_BOUNDS}, "
+            "from what is publicly known, not from the data"
+        )
+    full = bounds if isinstance(bounds, Bounds) else Bounds(features=bounds)
+    given = {name: value for name, value in facts.items() if value is not None}
+    return full.with_facts(**given) if given else full
+
+
+def penalty_of(penalty: Any, alpha: float) -> Penalty:
+    """A penalty object, or one by name with strength ``alpha``."""
+    if penalty is None:
+        return NoPenalty()
+    if not isinstance(penalty, str):
+        if isinstance(penalty, type) or not hasattr(penalty, "prox"):
+            raise Unsupported("penalty must be l2, l1, elasticnet, none, or a penalty object such as L2(0.01)")
+        custom: Penalty = penalty
+        return custom
+    named: dict[str, Callable[[], Penalty]] = {
+        "l2": lambda: L2(alpha),
+        "l1": lambda: L1(alpha),
+        "elasticnet": lambda: ElasticNet(alpha / 2, alpha / 2),
+        "none": NoPenalty,
+    }
+    if penalty not in named:
+        raise Unsupported(f"penalty must be one of {', '.join(named)}, or a penalty object")
+    return named[penalty]()
+
+
+def budget_of(
+    epsilon: float, delta: float | None, neighbors: str, n: int | None, *, allow_large_delta: bool = False
+) -> Budget:
+    """Return the budget of a release; ``delta=None`` is 1/n^2 where n is public, and never more than 1e-6.
+
+    A mechanism that publishes one record in full, drawn at random, is (0, 1/n)-DP. So delta >= 1/n promises a person
+    nothing, and is refused where n is public, before anything is charged, unless it is asked for by name.
+    """
+    if delta is None:
+        if n is None:
+            raise MissingBounds("n is private here: give delta, such as delta=1e-6, or declare Bounds(n=...)")
+        return Budget(epsilon, min(LARGEST_DEFAULT_DELTA, 1.0 / max(n, 1) ** 2), Neighbors(neighbors))
+    budget = Budget(epsilon, delta, Neighbors(neighbors))
+    if budget.is_private and n is not None and budget.delta * n >= 1 and not allow_large_delta:
+        raise InvalidBudget(
+            "delta is at least 1/n: that allows publishing a whole record. Give a delta far below 1/n, such as 1e-6, "
+            "or leave it out for the default; allow_large_delta=True (--allow-large-delta) permits it"
+        )
+    return budget
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What a fit would release and cost, with its solver's settings and why they were chosen."""
+
+    priced: PricedPlan
+    solver: Mapping[str, Any]
+    reason: tuple[str, ...]
+    facts: Any = field(default=None, repr=False, compare=False)
+    configured: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def price(self) -> Price:
+        """What the accountants say of the events."""
+        return self.priced.price
+
+    def explain(self) -> str:
+        """Say why this solver: the signal, the forms in question, a forecast of what privacy will cost, each setting.
+
+        Returns
+        -------
+        str
+            Text, made of public facts alone: no record is read for it.
+        """
+        from discreet.default.explain import explanation  # here: a fit imports no solver but its own
+        from discreet.default.table import Facts
+
+        domain, loss, penalty = self.facts
+        text = explanation(Facts(domain, loss, penalty, self.priced.budget), self.configured, self.reason)
+        if not self._forecasts_effects:
+            return text
+        kinds = (f"{kind.name} {kind.chance:.0%}" for kind in self.effects(cells=(0.1, 0.02)))
+        return (
+            f"{text}\nChance that an effect is shown, by its column: {', '.join(kinds)} (forecast_effects has others)"
+        )
+
+    @property
+    def _forecasts_effects(self) -> bool:
+        domain, loss, _ = self.facts
+        is_sandwich = getattr(self.configured, "name", "") == "sandwich"
+        return is_sandwich and loss.n_outputs == 1 and domain.n is not None and self.priced.budget.is_private
+
+    def effects(self, *, cells: Sequence[float] = (), mean: float | None = None) -> "tuple[ExpectedEffect, ...]":
+        """Return how likely effects of this fit are to be shown, and their standard errors. No record is read.
+
+        Parameters
+        ----------
+        cells : sequence of float, default=()
+            The shares of rows in which yes/no columns are true, one per column; all others are numbers.
+        mean : float, default=None
+            The share of the second class, or the mean count. None: 0.5 and 1.
+
+        Returns
+        -------
+        tuple of ExpectedEffect
+            One per kind of column.
+
+        Raises
+        ------
+        Unsupported
+            For fits without ``inference``, of three classes or more, or where n is private.
+        """
+        from discreet.inference.forecast import rehearse, usual_law  # here: a fit imports no solver but its own
+
+        domain, loss, penalty = self.facts
+        if not self._forecasts_effects:
+            raise Unsupported("effects are forecast for inference='sandwich' of numbers and two classes, with public n")
+        law = usual_law(loss, tuple(cells), mean)
+        return rehearse(self.configured, domain, loss, penalty, self.priced.budget, law).kinds(law)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands next to a record: its person, its weight and its offset, a column each, or None."""
+
+    groups: Any = None
+    weights: Any = None
+    offsets: Any = None
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The settings of a fit, in addition to its records: the model's name, declared facts, method and budget."""
+
+    model: str
+    bounds: Bounds
+    loss: Loss
+    penalty: Penalty
+    solver: Any
+    epsilon: float
+    delta: float | None
+    neighbors: str
+    fit_intercept: bool = True
+    start: Any = None
+    public_moments: Any = None
+    allow_large_delta: bool = False
+    ledger: Any = None
+    dataset: str | None = None
+    inference: Any = None
+    cov_type: str = "robust"
+    class_weights: tuple[float, ...] | None = None
+    even_if_empty: bool = False
+
+    def prepare(self, X: Any, y: Any, beside: Beside) -> "Prepared":
+        """Declare, plan and price: everything about a fit that is known without its records."""
+        data, domain, budget = self.declare(X, y, beside)
+        with in_double_precision(ArithmeticError):
+            stored, solver, reason, plan = self.method(domain, budget)
+            data = data.filled() if domain.sparse and not stored.sparse else data
+            priced = price_plan(data.with_reading(plan, pure=budget.is_pure), budget)
+            notes = (*reason, *self.cost_of_weights(stored), *getattr(X, "notes", ()))
+            return Prepared(self, data, stored, solver, notes, priced)
+
+    def cost_of_weights(self, domain: Domain) -> tuple[str, ...]:
+        """Say what uneven weights cost, from declared facts: noise is for the largest, so n rows count as n mean/max.
+
+        No mean is declared: the middle of the declared range is assumed, of exposures as of weights.
+        """
+        if not domain.weighted:
+            return ()
+        ranges = [] if self.bounds.weights is None else [self.bounds.weights]
+        if self.loss.offsets_weigh and self.bounds.offsets is not None:
+            low, high = self.bounds.offsets
+            ranges.append((math.exp(low - high), 1.0))
+        if self.class_weights is not None:
+            ranges.append((min(self.class_weights), max(self.class_weights)))
+        share = math.prod((low + high) / (2.0 * high) for low, high in ranges)
+        count = "rows" if domain.n is None else f"{domain.n:,} rows"
+        return (
+            f"noise is scaled for the largest weight: if the mean lies in the middle of the declared range, {count} "
+            f"count as {share:.0%} of that number; a narrower range costs less",
+        )
+
+    def declare(self, X: Any, y: Any, beside: Beside) -> tuple[PrivateData, Domain, Budget]:
+        """Return the records behind their wall, what is public of them, and the budget."""
+        relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
+        settings: dict[str, Any] = {"ledger": self.ledger, "dataset": self.dataset}
+        settings |= {"groups": beside.groups, "weights": beside.weights, "offsets": beside.offsets}
+        settings |= {"class_weights": self.class_weights, "fit_intercept": self.fit_intercept}
+        data = PrivateData(X, y, self.bounds, **settings)
+        domain = self.domain(data, relation)
+        budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
+        return data, domain, budget
+
+    def method(self, domain: Domain, budget: Budget) -> tuple[Domain, Solver, tuple[str, ...], Plan]:
+        """Choose a solver and plan its releases, from public facts alone; refuse what it would not use.
+
+        Returns
+        -------
+        tuple
+            The domain of the records as they are stored, the solver, why it was chosen, and what it will release.
+        """
+        if domain.row_norm == 0:
+            raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
+        facts = self.loss, self.penalty, budget
+        if fills(self.solver, domain, *facts):
+            domain = replace(domain, sparse=False)
+        self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
+        counts = self.inference not in (None, False) and self.solver == "auto" and self.loss.log_link
+        solver, reason = choose_solver("gd" if counts else self.solver, domain, *facts)  # where their effects start
+        if self.inference not in (None, False):
+            automatic = self.solver == "auto"
+            solver = inferring(
+                self.cov_type, solver, domain, *facts, automatic=automatic, even_if_empty=self.even_if_empty
+            )
+        plan = solver.plan(domain, self.loss, self.penalty)
+        if self.start is not None:
+            refuse_without_steps(plan)
+        if domain.moments is not None:
+            refuse_unused(solver)
+        return domain, solver, reason, plan
+
+    def domain(self, data: PrivateData, relation: Neighbors) -> Domain:
+        """Return what is public of the records, with the starting point and the moments that were handed in."""
+        domain = data.domain(relation, self.loss)
+        if self.start is not None:
+            domain = replace(domain, start=starting_point(self.start, data, self.loss))
+        if self.public_moments is not None:
+            moments = moments_of(self.public_moments, data)  # without noise there is nothing that they save
+            domain = replace(domain, moments=moments if math.isfinite(self.epsilon) else None)
+        return domain
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fit before anything is charged or read: records behind their wall, a solver, and the plan at its price."""
+
+    fit: FitSettings
+    data: PrivateData
+    domain: Domain
+    solver: Any
+    reason: tuple[str, ...]
+    priced: PricedPlan
+
+    @property
+    def quote(self) -> Quote:
+        """What would be released, with how much noise, and what it costs."""
+        facts = self.domain, self.fit.loss, self.fit.penalty
+        return Quote(self.priced, self.settings, self.reason, facts, self.solver)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The solver's public settings."""
+        return dict(self.solver.settings())
+
+    @property
+    def about(self) -> str:
+        """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
+        fit, data, settings = self.fit, self.data, {**self.settings, **given_with(self.domain)}
+        declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
+        public = (fit.model, *declarations, *([data.declared] if data.declared else []))
+        return hashlib.sha256(repr(public).encode()).hexdigest()
+
+
+def fit_model(
+    fit: FitSettings,
+    X: Any,
+    y: Any,
+    beside: Beside,
+    *,
+    charge_id: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Fitted:
+    """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
+    ready = fit.prepare(X, y, beside)
+    data, solver, priced = ready.data, ready.solver, ready.priced
+    claim = Claim(fit.model, ready.settings, ready.reason, given=given_with(ready.domain))
+    if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
+        progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
+
+    def answer(_: Reservation | None) -> tuple[dict[str, Any], Claim, Certify]:
+        curator = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
+        solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
+        return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, curator.issued
+
+    words: dict[str, Any] = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
+    try:
+        released, certificate, reservation = carry_out(data, fit.loss, priced, [claim], answer, **words)
+    except AlreadyReleased as answered:
+        return Fitted.from_text(answered.release)
+    fitted = Fitted(certificate=certificate, **released)
+    if reservation is None or charge_id is None:
+        return fitted
+    with noted(reservation):
+        return Fitted.from_text(reservation.settle(fitted.text()))
+
+
+def _in_user_units(solution: Solution, data: PrivateData, loss: Loss, *, is_private: bool) -> dict[str, Any]:
+    """Return a solution in the user's units, with what the noise did to it where that is known.
+
+    The map to training coordinates is public, so the way back is post-processing.
+    """
+    target_center, target_scale = data.target_place(loss)
+    scale = np.where(data.scaling.scale > 0, data.scaling.scale, 1.0)
+    units = Recoding(data.scaling.center, scale, target_center=target_center, target_scale=target_scale)
+    coef, intercept = _slopes_and_intercepts(units.coefficients(solution.coefficients), data)
+    released = {"coef": coef, "intercept": intercept}
+    noise = solution.noise_in(units) if is_private else np.zeros_like(solution.coefficients)
+    if noise is not None:
+        released["coef_noise"], released["intercept_noise"] = _slopes_and_intercepts(noise, data)
+    if solution.effects is None:
+        return released
+    eye = np.eye(len(solution.coefficients))
+    linear = units.coefficients(eye) - units.coefficients(np.zeros_like(eye))
+    effects = replace(solution.effects.through(linear), deviation=solution.effects.deviation * target_scale)
+    return {**released, "effects": effects}
+
+
+def _slopes_and_intercepts(w: Floats, data: PrivateData) -> tuple[Floats, Floats]:
+    """Split coefficients in the user's units into slopes, 0 for features that are declared 0, and intercepts."""
+    columns = np.atleast_2d(w.T)
+    intercept = columns[:, -1] if data.scaling.intercept else np.zeros(len(columns))
+    return columns[:, : data.n_columns] * (data.scaling.scale > 0), intercept.copy()

@@ -1,1 +1,0 @@
-"""Private selection: the best of several candidates, chosen with a privacy guarantee."""

@@ -1,0 +1,703 @@
+"""Coordinates from declared facts or private estimates, and ``Preconditioned``, which runs any solver in them.
+
+    declared    z = (x / (half the declared range), in units in which a typical row has length 1 / constant; 1)
+    diagonal    m = noisy mean of rows of length 1, the center;  s2 = noisy mean squares about it, the scales
+                z = shrink_1( ((x - m) / s, constant) / length ),   length: a typical row's
+    full        M = noisy second moment of these rows = U diag(e) U^T, noise edge s sqrt(2 p)
+                y = A z,   A = U diag((e + floor edge)^{-1/2}) U^T
+    then        v = what the solver finds on recoded records;   w = Q v + c, the same predictor of admitted features
+
+Where all features look alike, few clipped, noisy steps travel far, and how badly declared ranges fit hardly matters.
+Declared coordinates are for little signal: the intercept is learned first, so that a model without signal falls back on
+the trivial one. Ranges do not say how long a sparse or a very wide row is: that is estimated from the constant's mean
+1 / sqrt(1 + length^2) once rows are shrunk to 1. Public moments (``Domain.moments``) take the place of estimates.
+The library's own default takes its steps in the same coordinates (``default/rows``). Cost: n p^2 for M and for y.
+
+Privacy
+-------
+Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_mean_squares`` and
+``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), each proven at the curator; the
+recoding maps neighboring tables to neighboring tables under every relation (``Curator.recode``), so that each answer
+that the inner solver asks for has the sensitivity that its own docstring proves, on the recoded records.
+Mechanism: Gaussian noise (discrete Laplace for pure budgets); the same curator answers both, adaptively; the map back
+is post-processing.
+Event: the plan lists all releases, with ``*_share`` of mu^2 for estimates, and is priced as their composition. A
+release's event is one of its noise multiplier and its sampling alone, never of its clip, so that clips may follow
+released lengths. Calibration adds one more of the inner solver's noisy gradients.
+Conditions: the map is made of public and released values only; the inner solver asks nothing that the plan does not
+list (the curator refuses it). Public moments are constants of the fit, which no record enters.
+
+Adaptive plans. Around a solver whose answers follow one another under a zCDP filter the estimates are charged to the
+same filter, with the noise that their share of the total rho fixes: a Gaussian of multiplier z is 1/(2 z^2)-zCDP. A
+filter bounds any sequence of answers, so it covers these too; the inner solver divides what they leave.
+
+Shares are parts of mu^2, under a filter of the total rho, which is the same (rho = mu^2 / 2). The inner solver's
+releases are scaled by one factor so that they get the rest: exactly where all are Gaussian; where some are sampled or
+choices, by what they cost about (q^2 and 1/4 of a Gaussian's), while the price is exact all the same.
+"""
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+
+from discreet.accounting.events import SAMPLING_DENOMINATOR
+from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.blas_threads import on_one_thread
+from discreet.bounds import Domain, Moments, Typical
+from discreet.curator import Recoding
+from discreet.errors import Unsupported
+from discreet.losses.base import Loss
+from discreet.parameters import OneOf, Positive, Share, Weight, check_fields
+from discreet.penalties import NoPenalty
+from discreet.penalties.base import Penalty
+from discreet.penalties.recoded import Quadratic, Rescaled
+from discreet.solvers.base import (
+    SHORT_STEP,
+    UNWATCHED,
+    AuditCase,
+    Progress,
+    Solution,
+    Solver,
+    count_release,
+    planned,
+    public_count,
+)
+from discreet.solvers.calibration import CLASSES, calibrate
+from discreet.solvers.propagation import affine
+from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
+from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+
+
+SQUARES = 0.35
+"""Clip of a record's squares in units of sqrt(p): features within +-1 have a root mean fourth power of about this."""
+NOISE_IN_SCALE = 0.3
+"""A square's noise that is added to it: a feature that does not stand out from noise must not be blown up by it."""
+LEAST_SCALE = 0.1
+"""The smallest scale in units of the declared range: below, it is either ten times too wide or a rare category."""
+PUBLIC_FLOOR = 0.02
+"""What is added to the eigenvalues of a public second moment of standardized rows, in units of their mean."""
+LEAST_CONSTANT = 0.2
+"""The constant's share of a unit row is at least this over sqrt(p), whatever the noise says."""
+TARGET_SHARE = 0.05
+"""What a numeric target's mean and scale get of mu^2."""
+LEAST_TARGET_SCALE = 2e-4
+"""In units of half the target's declared range; the noise of its variance, which is added to it, keeps it above."""
+TARGET_NOISE = 1.5
+"""The noise of the target's variance that is added to it."""
+MOST_CORNERED = 12
+"""Of more columns the corners are too many to look at."""
+
+LEAST_ROW = 0.1
+"""Sparse rows are taken to be at least this long in declared coordinates."""
+TYPICAL_ROW = 0.6
+"""A row's typical length in units of the longest that ranges and a declared row norm allow."""
+LOOKS = 2
+"""How many noisy means tell how long rows are."""
+WIDEST = 2048
+"""Beyond this many columns p^2 numbers are too many, and .6 sqrt(p) says little of how long rows are."""
+REACH = 16.0
+"""Whitened rows longer than this many typical ones are shrunk: it bounds the lattice, and hardly happens."""
+PUBLIC_REACH = 2.0
+"""The same where the covariance is public, and so may be wrong: it bounds the curvature then."""
+LEAST_DIRECTION = 1e-7
+"""Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
+TYPICAL_SLOPE_ENTRY = 0.45
+"""A typical entry of a record's gradient in calibration: what a sample of records adds to the noise."""
+COUNT_SHARE = 0.02
+"""What a count gets of mu^2, where n is private: one number with sensitivity 1 needs no more."""
+ASKED = (
+    *("noisy_gradient", "noisy_gradient_change", "noisy_coordinate_gradient", "noisy_share_within"),
+    *("noisy_squared_norms", "select_coordinate", "noisy_count", "noisy_weight"),
+)
+"""What an inner solver may ask of recoded records."""
+ONE_SHOT = ("noisy_minimizer", "perturb_objective", "perturbed_minimizer")
+"""What it may ask in addition of standardized rows: the price needs a bound on rows before they are recoded, here 1."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What was released of the shape of the records, and the map that it makes."""
+
+    recoding: Recoding
+    typical: Typical
+    spectrum: Spectrum | None = None
+    target: "Target" = field(default_factory=lambda: Target())
+
+
+@dataclass(frozen=True)
+class Standardization:
+    """What was estimated: a map to centered, scaled features, and its rows' expected squared length.
+
+    ``squares`` are the mean squares of the scaled features, two standard deviations of their noise up.
+    """
+
+    recoding: Recoding
+    square_length: float
+    squares: Floats
+
+
+def shares_to_noise(share: float, count: int = 1) -> float:
+    """Return the relative noise of ``count`` answers that get this share of mu^2 (noise multiplier 1: all of it)."""
+    return math.sqrt(count / share)
+
+
+def noise_of(curator: "Curator", query: str, clip: float, factor: float) -> float:
+    """Return the standard deviation of an answer's noise, in units of its sum: Gaussian, or Laplace in L1."""
+    if curator.budget.is_pure:
+        factor = math.sqrt(2.0) * curator.budget.neighbors.sum_factor
+    return factor * clip * curator.noise_multiplier * planned(curator, query).relative_noise
+
+
+def noises(curator: "Curator", query: str) -> list[float]:
+    """Return the deviation of the noise in each answer to a query, per unit of its clip, in the order of the plan."""
+    unit = float(curator.budget.neighbors.sum_factor) * curator.noise_multiplier
+    entries = (release for release in curator.plan.releases if release.query == query)
+    return [unit * release.relative_noise for release in entries for _ in range(release.count)]
+
+
+def longer_in_l1(curator: "Curator", columns: int) -> float:
+    """Return how many times longer than in L2 a row may be in the norm that its clip has: sqrt(p) in L1."""
+    return math.sqrt(columns) if curator.budget.is_pure else 1.0
+
+
+def declared_coordinates(domain: Domain) -> Recoding:
+    """Return the public map: features as admitted where 0 is in range, else from the middle, over half the range."""
+    features = domain.n_features - domain.intercept
+    extent = domain.feature_bounds[:features]
+    center, scale = np.zeros(features), np.where(extent > 0, extent, 1.0)
+    if domain.ranges is not None and domain.intercept and not domain.sparse:
+        low, high = domain.ranges.T
+        away = (low > 0) | (high < 0)
+        center = np.where(away, (low + high) / 2.0, 0.0)
+        scale = np.where(away & (high > low), (high - low) / 2.0, scale)
+    return Recoding(center, scale)
+
+
+def feature_releases(domain: Domain, *, mean: float, scale: float) -> tuple[Release, ...]:
+    """List the releases, in shares of mu^2: a mean where features can be centered, and squares; none if public."""
+    if domain.moments is not None:
+        return ()
+    clip = SQUARES * math.sqrt(domain.n_features)
+    squares = Release("noisy_mean_squares", 1, relative_noise=shares_to_noise(scale), clip=clip)
+    if not can_center(domain):
+        return (squares,)
+    return (Release("noisy_mean", 1, relative_noise=shares_to_noise(mean), clip=1.0), squares)
+
+
+def can_center(domain: Domain) -> bool:
+    """Say whether features can be centered: it needs an intercept to take it back, and would fill sparse records."""
+    return domain.intercept and not domain.sparse
+
+
+def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_SCALE) -> Standardization:
+    """Estimate the center and the scales, by the releases of ``feature_releases``; take them where public."""
+    if curator.domain.moments is not None:
+        return public_features(curator.domain, curator.domain.moments, least_scale)
+    start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
+    columns = curator.domain.n_features
+    center, clip, room = start.center, SQUARES * math.sqrt(columns), longer_in_l1(curator, columns)
+    if can_center(curator.domain):
+        if start.center.any() or (start.scale != 1.0).any():  # else the clip alone shrinks rows to length 1
+            curator.recode(Recoding(start.center, start.scale, 1.0, 1.0), once=True)
+        mean = curator.noisy_mean(clip=1.0, n=n)
+        middle = mean[:-1] / max(mean[-1], LEAST_CONSTANT / math.sqrt(mean.size))
+        center = start.center + start.scale * np.clip(middle, -1.0, 1.0)
+    noise = room * noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
+    curator.recode(Recoding(center, start.scale * math.sqrt(room), 0.0), once=True)  # squares over room: below the clip
+    found = room * curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
+    kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, least_scale**2, 1.0)
+    visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
+    upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
+    scaled = Recoding(center, start.scale * np.sqrt(kept))
+    return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
+
+
+def public_features(domain: Domain, moments: Moments, least_scale: float = LEAST_SCALE) -> Standardization:
+    """Return the center and the scales that public moments make, within the declared ranges.
+
+    Privacy: constants of the fit, which no record enters. Wrong ones cost accuracy alone: rows are shrunk and
+    contributions clipped in whichever coordinates these make.
+    """
+    start = declared_coordinates(domain)
+    center = start.center
+    if can_center(domain):
+        center = np.clip(moments.mean, start.center - start.scale, start.center + start.scale)
+    square = (np.square(moments.scale) + np.square(moments.mean - center)) / np.square(start.scale)
+    kept = np.clip(square, least_scale**2, 1.0)
+    length = float(np.minimum(square / kept, 1.0).sum())
+    return Standardization(Recoding(center, start.scale * np.sqrt(kept)), max(length, least_scale), np.ones(kept.size))
+
+
+def knows_covariance(domain: Domain, loss: Loss) -> bool:
+    """Say whether a public covariance is relied on: for classes, whose slopes are bounded.
+
+    Steps for numbers are as long as the curvature allows, and a wrong covariance would say that they may be longer.
+    Their second moment stays private.
+    """
+    return domain.moments is not None and domain.moments.covariance is not None and loss.task == "classification"
+
+
+def public_second_moment(moments: Moments, recoding: Recoding, *, intercept: bool) -> Floats:
+    """Return the second moment of standardized rows by a public covariance.
+
+    Rows are shrunk to length 1, which bounds the trace of their second moment: a larger one is brought down to it.
+    A part of the mean eigenvalue is added to all, so that no direction that the public covariance lacks is blown up.
+    """
+    assert moments.covariance is not None
+    away = moments.mean - recoding.center
+    rows = (moments.covariance + np.outer(away, away)) / np.outer(recoding.scale, recoding.scale)
+    if intercept:
+        cross = recoding.constant * away / recoding.scale
+        rows = np.block([[rows, cross[:, None]], [cross[None, :], np.full((1, 1), recoding.constant**2)]])
+    rows = rows + PUBLIC_FLOOR * (np.trace(rows) / len(rows)) * np.eye(len(rows))
+    return np.asarray(rows / max(1.0, float(np.trace(rows))))
+
+
+def longest_row(linear: Floats, domain: Domain) -> float:
+    """Return a bound on the length of whitened rows that declared ranges have room for.
+
+    No row can be longer, so a larger radius would only add noise. Of few columns it is the farthest corner of the
+    ranges. Of more: a row is m + G u with m the middle of the ranges and |u_j| <= 1, and ||G u||^2 is at most the
+    largest eigenvalue of G^T G times the number of columns.
+    """
+    if domain.ranges is None:
+        return math.inf
+    ranges = domain.ranges
+    if len(ranges) <= MOST_CORNERED:
+        corners = np.array(list(product(*ranges)))
+        rows = np.column_stack([corners, np.ones(len(corners))]) if domain.intercept else corners
+        return float(np.linalg.norm(rows @ linear, axis=1).max())
+    middle = np.append(ranges.mean(axis=1), 1.0)[: domain.n_features]
+    half = (ranges[:, 1] - ranges[:, 0]) / 2.0
+    spread = linear[: len(half)] * half[:, None]
+    return float(np.linalg.norm(middle @ linear) + math.sqrt(len(half)) * np.linalg.norm(spread, 2))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A numeric target's center and scale in training coordinates, and the noise in the center."""
+
+    center: float = 0.0
+    scale: float = 1.0
+    noise: float = 0.0
+
+
+def target_releases(loss: Loss, share: float | None) -> tuple[Release, ...]:
+    """Plan a numeric target's two moments, where the loss lets it move; None: a share of 0.05."""
+    part = share_of_target(loss, share)
+    return (Release("noisy_target_moments", 1, relative_noise=shares_to_noise(part)),) if part else ()
+
+
+def share_of_target(loss: Loss, share: float | None) -> float:
+    if not loss.movable_target:
+        return 0.0
+    return TARGET_SHARE if share is None else share
+
+
+def estimate_target(curator: "Curator", n: float) -> Target:
+    """Estimate a numeric target's center and scale. A mean within its noise is drawn to the middle.
+
+    Without an intercept predictions begin at 0: a target that could move stays where it is, its scale is its size. The
+    mean of counts is at least its noise.
+    """
+    low, high = curator.domain.target_range or (-1.0, 1.0)
+    middle, half = (low + high) / 2.0, (high - low) / 2.0 or 1.0
+    factor = float(curator.budget.neighbors.sum_factor)
+    noise = noise_of(curator, "noisy_target_moments", math.sqrt(2.0), factor) / n
+    mean, square = curator.noisy_target_moments(n=n)
+    mean = mean * mean**2 / (mean**2 + noise**2) if mean else 0.0
+    variance = max(square - mean**2, 0.0) + TARGET_NOISE * noise
+    center = middle + half * min(1.0, max(-1.0, mean))
+    scale = half * math.sqrt(min(1.0, max(variance, LEAST_TARGET_SCALE**2)))
+    if curator.loss.log_link:
+        return Target(max(center, half * noise, LEAST_TARGET_SCALE * half), scale, half * noise)
+    if not curator.domain.intercept:
+        return Target(0.0, math.hypot(center, scale), half * noise)
+    return Target(center, scale, half * noise)
+
+
+def is_wide(domain: Domain) -> bool:
+    """Say whether the ranges do not tell how long rows are, and p^2 numbers are too many: sparse or very wide."""
+    return domain.sparse or domain.n_features > WIDEST
+
+
+def declared_length(domain: Domain, start: Recoding) -> float:
+    """Return a row's typical length from public facts: ranges, and a declared row norm where it is in these units."""
+    longest = math.sqrt(max(1, len(start.center)))
+    if not start.center.any() and (start.scale == 1.0).all():
+        longest = min(longest, math.sqrt(max(domain.row_norm**2 - domain.intercept, LEAST_ROW**2)))
+    return TYPICAL_ROW * longest
+
+
+def standard_rows(
+    features: Standardization, target: Target, *, constant: float, longest: float, noiseless: bool
+) -> Recoding:
+    """Return the map to rows of length 1: standardized features over ``longest``, with this constant next to them."""
+    return replace(
+        features.recoding,
+        scale=features.recoding.scale * longest,
+        constant=constant / longest,
+        row_norm=math.inf if noiseless else 1.0,
+        target_center=target.center,
+        target_scale=target.scale,
+    )
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """A map to whitened rows, and what is known of rows there.
+
+    ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``widest`` the
+    largest that noise may hide, ``mean`` their mean; ``spectrum`` is for the trace of the noise.
+    """
+
+    recoding: Recoding
+    length: float
+    moment: Floats
+    widest: Floats
+    mean: Floats
+    spectrum: Spectrum
+
+
+def whiten(second: Floats, added: Floats, edge: float, floor: float, standard: Recoding, domain: Domain) -> Whitening:
+    """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the noisy second moment of standardized rows.
+
+    Eigenvalues of M below the edge of its noise do not stand out of it: for the length of rows each is taken for its
+    part of what the trace leaves to them, and for nothing where a second moment is asked for.
+    """
+    values, vectors = np.linalg.eigh(second)
+    clear = values > edge
+    hidden = max(1, int((~clear).sum()))
+    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / hidden
+    likely = np.where(clear, values, min(edge, rest))
+    most = np.where(clear, values, min(edge, rest + math.sqrt(2.0) * edge / hidden))  # and two deviations of the trace
+    bent, axes = np.linalg.eigh((vectors * np.maximum(values, 0.0)) @ vectors.T + added)
+    kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
+    matrix = (axes / np.sqrt(kept)) @ axes.T
+    inside = matrix @ vectors
+    moment, widest = ((inside * kind) @ inside.T for kind in (np.where(clear, values, 0.0), most))
+    length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
+    entry = edge / (2.0 * math.sqrt(len(second)))  # the noise of an entry off the diagonal, of the mean of two
+    mean = matrix @ filtered_mean(second, entry) / standard.constant if domain.intercept else np.zeros(len(second))
+    recoding = replace(standard, matrix=matrix, reach=REACH * length if math.isfinite(standard.row_norm) else None)
+    ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
+    farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
+    shares, directions = np.linalg.eigh(moment)
+    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
+    return Whitening(recoding, length, moment, widest, mean, spectrum)
+
+
+def filtered_mean(second: Floats, noise: float) -> Floats:
+    """Return the mean of rows times their constant, the last column of M: the features' part shrunk by what is noise.
+
+    Features were centered, so that it is small; by James and Stein's rule, of entries with this noise.
+    """
+    features = second[:-1, -1]
+    square = float(features @ features)
+    kept = max(0.0, 1.0 - len(features) * noise**2 / square) if square > 0 else 0.0
+    return np.append(kept * features, second[-1, -1])
+
+
+def ridge_in(penalty: Penalty, recoding: Recoding, admitted: Domain) -> Quadratic | None:
+    """Return an L2 penalty in recoded coordinates, exactly; None where there is none."""
+    if not penalty.ridge or penalty.strong_convexity == 0:
+        return None
+    return Quadratic(*affine(recoding, admitted), penalty.strong_convexity / recoding.target_scale**2)
+
+
+def release_weight(release: Release) -> float:
+    """Return what a release costs about, in units of a Gaussian one of noise multiplier 1."""
+    sampled = (release.sampling_numerator / SAMPLING_DENOMINATOR) ** 2
+    return sampled * (0.25 if release.mechanism == "exponential" else 1.0) * release.count / release.relative_noise**2
+
+
+@dataclass(frozen=True)
+class Preconditioned:
+    """Run ``solver`` in declared coordinates, on standardized features, or in whitened coordinates.
+
+    Parameters
+    ----------
+    solver : Solver
+        Any iterative solver with a fixed plan, such as ``GradientDescent()``, or ``AdaptiveDescent()``; on standardized
+        features ``ObjectivePerturbation`` or ``OutputPerturbation`` too.
+    coordinates : {"full", "diagonal", "declared"}, default="full"
+        Whether centers, scales and the second moment of the rows are estimated, centers and scales only, or nothing.
+    constant : float or None, default=0.5
+        The intercept's constant feature in units of the features' length; None: that of one standardized feature.
+    relative_row_norm : float or None, default=None
+        Rows longer than this many standard deviations per column are shrunk; None: than their typical length.
+    lengths : float, default=1.0
+        Without a ``relative_row_norm``, rows are shrunk to this times their typical length.
+    least_scale : float, default=0.1
+        The smallest scale of a feature in units of half its declared range.
+    floor : float, default=0.35
+        What is added to every eigenvalue of the second moment, in units of its noise's edge.
+    mean_share, scale_share, moment_share : float, default=0.04, 0.08 and 0.2
+        Shares of mu^2 for means, scales and the second moment; the steps get the rest.
+    target_share : float or None, default=None
+        The share for a numeric target's mean and scale; None: 0.05; 0: the target stays as declared.
+    measure : bool or None, default=None
+        Whether the length of rows is estimated in declared coordinates. None: of sparse or very wide ones.
+    calibrate : bool, default=True
+        Release one gradient more, which brings probabilities back to scale (``calibration``): for the logistic loss of
+        two classes in whitened coordinates, where the solver releases gradients.
+
+    Examples
+    --------
+    >>> from discreet.solvers import GradientDescent, Preconditioned
+    >>> Preconditioned(GradientDescent(n_steps=12, momentum=0.7, radius=100.0)).coordinates
+    'full'
+    """
+
+    solver: Solver
+    coordinates: Annotated[str, OneOf("full", "diagonal", "declared")] = "full"
+    constant: Positive | None = 0.5
+    relative_row_norm: Positive | None = None
+    lengths: Positive = 1.0
+    least_scale: Positive = LEAST_SCALE
+    floor: Positive = 0.35
+    mean_share: Share = 0.04
+    scale_share: Share = 0.08
+    moment_share: Share = 0.20
+    target_share: Weight | None = None
+    measure: bool | None = None
+    calibrate: bool = True
+    name: ClassVar[str] = "preconditioned"
+    takes_public_moments: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        shares = [self.mean_share, TARGET_SHARE if self.target_share is None else self.target_share]
+        if self.coordinates != "declared":
+            shares += [self.scale_share, self.moment_share * self.gives_shape]
+        if not sum(shares) < 1:
+            raise Unsupported("the shares must leave some of the budget to the steps: their sum must be below 1")
+
+    @property
+    def gives_shape(self) -> bool:
+        """Whether what it estimates is the shape that inference starts from."""
+        return self.coordinates == "full"
+
+    def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
+        """List what coordinates are made of, the count left out."""
+        if self.coordinates == "declared":
+            measured = is_wide(domain) if self.measure is None else self.measure
+            length = Release("noisy_mean", LOOKS, relative_noise=shares_to_noise(self.mean_share, LOOKS), clip=1.0)
+            return (length,) if domain.intercept and measured and domain.moments is None else ()
+        features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
+        moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
+        shape = (moment,) if self.gives_shape and not knows_covariance(domain, loss) else ()
+        return (*target_releases(loss, self.target_share), *features, *shape)
+
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List the estimates, the inner solver's releases with the rest of mu^2, and a count where n is private."""
+        self._check(domain, loss)
+        estimates, inner = self.releases(domain, loss), self._inner_plan(domain, loss, penalty)
+        asked = [replace(release, clip=None) for release in inner.releases]  # rows' lengths are not known yet
+        if isinstance(inner, AdaptivePlan):
+            return AdaptivePlan((*estimates, *asked), papers_total=inner.papers_total)
+        if inner.least_noise is not None or inner.total_variation:
+            raise Unsupported(
+                "in other coordinates a solver runs with a fixed plan of its own: use gd, sgd, svrg, cd or gcd"
+            )
+        if any(r.query not in (*ASKED, *(ONE_SHOT if self.coordinates == "diagonal" else ())) for r in asked):
+            raise Unsupported("in other coordinates iterative solvers run: use gd, sgd, svrg, cd or gcd")
+        more = self._calibrates(loss, asked)
+        asked = [replace(r, count=r.count + (more and r.query == "noisy_gradient")) for r in asked]
+        asked = [release for release in asked if release.query not in ("noisy_count", "noisy_weight")]
+        rest = 1.0 - sum(release.count / release.relative_noise**2 for release in estimates)
+        scale = math.sqrt(sum(map(release_weight, asked)) / rest)
+        scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in asked)
+        return Plan((*estimates, *scaled, *count_release(domain, shares_to_noise(COUNT_SHARE))))
+
+    def _check(self, domain: Domain, loss: Loss) -> None:
+        """Refuse losses whose targets cannot follow a row that is shrunk, and records that coordinates do not serve."""
+        if isinstance(self.solver, Preconditioned):
+            raise Unsupported("coordinates are estimated once: use gd, sgd, svrg, cd or gcd in Preconditioned(...)")
+        if loss.task == "regression" and not loss.movable_target:
+            raise Unsupported(f"recoded coordinates know no {type(loss).__name__} loss: use solver='gd'")
+        if self.gives_shape and domain.sparse:
+            raise Unsupported("whitening would fill sparse records: use coordinates='diagonal'")
+        if self.coordinates == "declared" and domain.moments is not None and is_wide(domain):
+            raise Unsupported(
+                "sparse or very wide records have scales that are too rare to rely on here: leave public_moments out, "
+                "or use coordinates='diagonal'"
+            )
+
+    def _inner_plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """Return the inner solver's plan for recoded records, of which little is known yet."""
+        p = domain.n_features
+        facts = replace(
+            domain, feature_bounds=np.ones(p), row_norm=1.0, intercept=False, ranges=None, target_range=None,
+            typical=Typical(1.0, 1.0, np.ones(p)), moments=None,
+        )  # fmt: skip
+        same = Recoding(np.zeros(p - domain.intercept), np.ones(p - domain.intercept))
+        recoded = self._penalty(penalty, same, domain)
+        try:
+            return self.solver.plan(facts, loss, recoded)
+        except Unsupported as refusal:
+            if recoded.hessian is None:
+                raise
+            raise Unsupported(
+                f"{refusal}. In whitened coordinates no penalty is separable: use coordinates='diagonal', or no penalty"
+            ) from None
+
+    def _penalty(self, penalty: Penalty, recoding: Recoding, admitted: Domain) -> Penalty:
+        """Return the penalty in recoded coordinates: each on its own scale, the intercept at the center."""
+        if penalty.ridge and penalty.strong_convexity == 0:
+            return NoPenalty()
+        if self.gives_shape:
+            quadratic = ridge_in(penalty, recoding, admitted)
+            if quadratic is None:
+                raise Unsupported(
+                    "whitened coordinates know no penalty but l2: use coordinates='diagonal' for a separable one, or "
+                    "solver='gd'"
+                )
+            return quadratic
+        if not penalty.separable:
+            raise Unsupported(
+                "only separable penalties (none, L1, L2, elastic net, a box) can be followed in other coordinates: use "
+                "solver='gd' for this one"
+            )
+        units = np.append(1.0 / recoding.scale, recoding.constant)[: admitted.n_features] * recoding.target_scale
+        return Rescaled(penalty, units, recoding.target_scale**2)
+
+    def _calibrates(self, loss: Loss, asked: list[Release] | tuple[Release, ...]) -> bool:
+        """Say whether probabilities are brought back to scale: those of clipped gradients of two classes."""
+        steps = any(r.query == "noisy_gradient" and r.count for r in asked)
+        return self.calibrate and self.gives_shape and loss.sigmoid_link and steps
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Estimate the map, recode the records, solve, and map the coefficients back."""
+        with on_one_thread(curator.domain.n_features):
+            n, admitted, loss = public_count(curator), curator.domain, curator.loss
+            estimate = self.estimate(curator, n)
+            recoding = estimate.recoding
+            rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
+            curator.recode(recoding, loss=rescaled, typical=estimate.typical)
+            inner = self.solver.solve(curator, self._penalty(penalty, recoding, admitted), progress)
+            smooth = penalty.ridge
+            extra = (
+                0.0 if smooth or not admitted.intercept else estimate.target.noise
+            )  # corners may keep a wrong center
+            trace = StageTrace(inner, recoding, admitted, curator.loss, estimate.spectrum, extra)
+            w = recoding.coefficients(inner.coefficients)
+            w = w if smooth else penalty.prox(w, 0.0)  # into a box; moves nothing else
+            if curator.noise_multiplier == 0 or not self._calibrates(curator.loss, curator.plan.releases):
+                return Solution(w, trace, estimate)
+            return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n)
+
+    def estimate(self, curator: "Curator", n: float) -> Estimate:
+        """Ask for the estimates, and make a map of them; records are recoded afterwards."""
+        if self.coordinates == "declared":
+            return self._declared(curator, n)
+        admitted, noiseless = curator.domain, curator.noise_multiplier == 0
+        has_target = share_of_target(curator.loss, self.target_share) > 0
+        target = estimate_target(curator, n) if has_target else Target()
+        features = estimate_features(curator, n, self.least_scale)
+        size, constant = math.sqrt(features.square_length), self.constant
+        longest = self.lengths * size * math.hypot(1.0, constant or 1.0 / size)
+        if self.relative_row_norm is not None:
+            longest = self.relative_row_norm * math.sqrt(len(features.recoding.center) + 1.0)
+        fixed = 1.0 if constant is None else constant * size
+        standard = standard_rows(features, target, constant=fixed, longest=longest, noiseless=noiseless)
+        if self.gives_shape:
+            return self._whitened(curator, admitted, standard, target, n)
+        squares = np.append(features.squares / longest**2, standard.constant**2)[: admitted.n_features]
+        if noiseless:  # nothing is shrunk; 4: a feature's square from its center, SQUARES: what shrinking squares left
+            return Estimate(standard, Typical(None, 4.0 / SQUARES, squares), target=target)
+        return Estimate(standard, Typical(1.0, 1.0, np.minimum(squares, 1.0)), target=target)
+
+    def _whitened(
+        self, curator: "Curator", admitted: Domain, standard: Recoding, target: "Target", n: float
+    ) -> Estimate:
+        """Estimate the second moment of standardized rows, or take a public one, and whiten rows by it."""
+        public = admitted.moments if knows_covariance(admitted, curator.loss) else None
+        if public is not None:
+            second, edge = public_second_moment(public, standard, intercept=admitted.intercept), 0.0
+        else:
+            curator.recode(standard, once=True)
+            room = longer_in_l1(curator, admitted.n_features) ** 2
+            clip = room if curator.noise_multiplier else curator.domain.row_norm**2
+            second = curator.noisy_second_moment(clip=clip, n=n)
+            noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
+            edge = noise / n * math.sqrt(2.0 * len(second))
+        white = whiten(second, np.zeros_like(second), edge, self.floor, standard, admitted)
+        recoding, noiseless = white.recoding, curator.noise_multiplier == 0
+        if public is not None and not noiseless:
+            recoding = replace(recoding, reach=PUBLIC_REACH * white.length)
+        typical = Typical(None if noiseless else white.length, 1.0, np.ones(len(second)))
+        return Estimate(recoding, typical, white.spectrum, target)
+
+    def _declared(self, curator: "Curator", n: float) -> Estimate:
+        """Return the declared map; a numeric target is taken from the middle of its range.
+
+        Rows are shrunk onto their typical length, so that the curvature that steps rely on is a bound.
+        """
+        domain, start, length = curator.domain, declared_coordinates(curator.domain), 1.0 / (self.constant or 1.0)
+        typical = declared_length(domain, start)
+        if domain.moments is not None:
+            public = public_features(domain, domain.moments)
+            start, typical = public.recoding, math.sqrt(public.square_length)
+        if self.releases(domain, curator.loss):
+            typical = self._measured_length(curator, start, typical, n)
+        ends, norm = domain.target_range, math.hypot(1.0, length)
+        recoding = Recoding(
+            start.center,
+            start.scale * (typical / length),
+            row_norm=norm,
+            target_center=sum(ends) / 2.0 if ends is not None and domain.intercept else 0.0,
+            target_scale=(ends[1] - ends[0]) / 2.0 or 1.0 if ends is not None and domain.intercept else 1.0,
+        )
+        squares = np.square(recoding.domain(domain).feature_bounds)  # bounds, as norm^2 is: nothing is assumed
+        alike = np.append(np.full(len(start.center), length**2 / max(1, len(start.center))), 1.0)[: domain.n_features]
+        typical_norm = None if curator.noise_multiplier == 0 else norm
+        return Estimate(recoding, Typical(typical_norm, norm**2, squares, np.minimum(alike, squares)))
+
+    def _measured_length(self, curator: "Curator", start: Recoding, longest: float, n: float) -> float:
+        """Return what the constant's noisy mean says: from a rough guess first, then from what that showed.
+
+        1 / sqrt(1 + r^2) tells best what r is near r = 1, so features are divided by the last guess. It is read one
+        standard deviation of the noise toward long rows, which make the constant heavier: the safe side.
+        """
+        noise = noise_of(curator, "noisy_mean", 1.0, float(curator.budget.neighbors.sum_factor)) / n
+        length = math.sqrt(longest)
+        for _ in range(LOOKS):
+            curator.recode(replace(start, scale=start.scale * length, row_norm=1.0), once=True)
+            mean = float(curator.noisy_mean(clip=1.0, n=n)[-1]) - noise
+            mean = min(1.0, max(1.0 / math.hypot(1.0, longest / length), mean))
+            length = max(LEAST_ROW, length * math.sqrt(1.0 / mean**2 - 1.0))
+        return length
+
+    def _calibrated(
+        self, curator: "Curator", penalty: Penalty, estimate: Estimate, v: Floats, trace: StageTrace, n: float
+    ) -> Solution:
+        """Bring the margins of coefficients v back to scale, by one more gradient."""
+        assert estimate.spectrum is not None
+        mean, deviation = margins_of(estimate.spectrum, v)
+        fraction = planned(curator, "noisy_gradient").sampling_numerator / SAMPLING_DENOMINATOR
+        sampled = TYPICAL_SLOPE_ENTRY * math.sqrt((1.0 - fraction) * fraction * n) / CLASSES.length
+        noise = math.hypot(Noise.of(curator, "noisy_gradient").deviation(), sampled) / (fraction * n)
+        moved = calibrate(
+            curator, curator.loss, estimate.recoding, v, mean=mean, deviation=deviation,
+            clip=CLASSES.length, noises=[noise], penalty=penalty, n=fraction * n,
+        )  # fmt: skip
+        return Solution(moved.coefficients, CalibratedTrace(trace, moved.share, moved.deviations), estimate)
+
+    def settings(self) -> dict[str, object]:
+        """Return its public settings and the inner solver's, for the certificate."""
+        outer = {name: value for name, value in asdict(self).items() if name != "solver"}
+        return {"name": self.name, **outer, "solver": self.solver.settings()}
+
+    @classmethod
+    def audit_case(cls) -> AuditCase:
+        """Take four short steps."""
+        from discreet.solvers.gd import GradientDescent
+
+        return AuditCase(cls(GradientDescent(n_steps=4, momentum=0.7, relative_step=SHORT_STEP)))

@@ -1,0 +1,75 @@
+"""How far the privacy noise alone moved the released coefficients: standard deviations, to first order.
+
+The noise of every release is public, and what a solver makes of an answer is known: two runs of the same steps, one
+with noise and one without, differ by a linear recursion in the noise, as long as the difference is small. With H the
+curvature of the mean (clipped) loss, eta the step, b_t the momentum and r <= 1 what an L2 penalty's prox shrinks by:
+
+    d_{t+1} = r (1 - eta H) (d_t + b_t (d_t - d_{t-1})) - r eta xi_t,      released: the average sum_t a_t d_t
+
+``responses`` solves it for one eigenvalue of H, backward: how much of each step's noise is in the result. A
+coefficient's variance is an average, over H's spectrum, of the sum of their squares. H is private, but what is public
+of it bounds that average.
+
+*Flat is worst.* With constant momentum b the response after k steps is (b c)^{k/2} U_k((1 + b) sqrt(c) / (2 sqrt(b))),
+c = r (1 - eta h), U_k Chebyshev's polynomial of the second kind. |U_k(x)| <= k + 1 <= U_k(y) for |x| <= 1 <= y, and U_k
+increases beyond 1; at c = r the argument is at least 1 where r = 1. So for 0 <= eta h <= 1 no response is larger than
+at h = 0: directions in which the loss is flat keep all the noise, others forget it. The same for b = 0, for averages
+with weights that are not negative, and for the sums of responses that one answer causes if it is used several times.
+
+What is not in these figures: sampling of batches, the sampling error of the records, the effect of clips and early
+stopping (the run without noise has them too), and what noise in estimated scales and counts did to the steps' lengths.
+"""
+
+import numpy as np
+
+from discreet.bounds import Domain
+from discreet.curator import Recoding
+from discreet.typing import Floats
+
+
+def responses(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:
+    """How much of the noise of step t, times -eta, is in the result: shape (T, number of curvatures).
+
+    ``momenta`` holds b_0, ..., b_{T-1}, ``averages`` the weights a_0, ..., a_T of the iterates, ``pull`` eta h for each
+    curvature, ``shrink`` r.
+    """
+    keep = shrink * (1.0 - np.atleast_1d(np.asarray(pull, dtype=np.float64)))
+    count = len(momenta)
+    response = np.zeros((count + 2, keep.size))  # row t: what the result makes of d_t; the last row is of no step
+    response[count] = averages[count]
+    later = np.append(momenta, 0.0)
+    for t in range(count - 1, 0, -1):
+        response[t] = averages[t] + keep * ((1.0 + later[t]) * response[t + 1] - later[t + 1] * response[t + 2])
+    return np.asarray(shrink * response[1 : count + 1])
+
+
+def gain(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:
+    """The result's variance over (eta times one answer's deviation) squared, for each curvature."""
+    return np.asarray(np.square(responses(momenta, averages, pull, shrink)).sum(axis=0))
+
+
+def left_of_start(momenta: Floats, averages: Floats, pull: Floats) -> Floats:
+    """What is left of a distance at the start, for each curvature: 1 where it is flat, 0 where steps came to rest."""
+    now = before = np.ones_like(np.asarray(pull, dtype=np.float64))
+    left = averages[0] * now
+    for momentum, weight in zip(momenta, averages[1:], strict=True):
+        before, now = now, (1.0 - pull) * (now + momentum * (now - before))
+        left = left + weight * now
+    return np.asarray(left)
+
+
+def taken_back(recoding: Recoding, variances: Floats) -> Floats:
+    """Deviations of ``recoding.coefficients`` for independent coordinates with these variances, without a matrix."""
+    features = len(recoding.center)
+    scale = (recoding.target_scale / recoding.scale) ** 2
+    slopes = (variances[:features].T * scale).T
+    if len(variances) == features:
+        return np.sqrt(slopes)
+    last = (recoding.constant * recoding.target_scale) ** 2 * variances[features] + np.square(recoding.center) @ slopes
+    return np.asarray(np.sqrt(np.concatenate([slopes, last[None] if variances.ndim == 2 else [last]])))
+
+
+def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
+    """Return Q and c with coefficients(v) = Q v + c."""
+    offset = recoding.coefficients(np.zeros(domain.n_features))
+    return (recoding.coefficients(np.eye(domain.n_features)).T - offset).T, offset

@@ -1,0 +1,463 @@
+"""Records on a cluster give the bits of records in memory, whatever happens to workers, and are charged once."""
+
+import gc
+import shutil
+import subprocess
+import threading
+import time
+import traceback
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster, Security
+
+from discreet import Bounds, DPLogisticRegression
+from discreet.curator.clusters import dask as dask_parts
+from discreet.curator.clusters import tasks
+from discreet.curator.lattice import noise
+from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.default import Recipe
+from discreet.errors import ClusterFailed, LedgerError, Unsupported
+from discreet.ledger import Ledger
+from discreet.scale import cluster
+from discreet.solvers import StochasticGradientDescent, VarianceReducedDescent
+from discreet.testing import seeded
+from tests.covering import covering
+from tests.curator.clusters.parted import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
+
+SENTINEL = "sentinel-4711"
+SVRG = VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.25)
+
+
+@pytest.fixture(scope="module")
+def thread_cluster():
+    """A cluster in this process, of one worker: it starts at once."""
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
+        Client(made) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def threads(thread_cluster):
+    """Its client as Dask's current one, whatever cluster another test has started since."""
+    with thread_cluster.as_current():
+        yield thread_cluster
+
+
+@pytest.fixture
+def processes(process_cluster):
+    """Its client as Dask's current one, whatever cluster another test has started since."""
+    with process_cluster.as_current():
+        yield process_cluster
+
+
+@pytest.fixture(scope="module")
+def process_cluster():
+    """A cluster of two processes, which can be killed."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as made,
+        Client(made) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def ledger():
+    ledger = Ledger(":memory:")
+    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
+    return ledger
+
+
+def charges(ledger):
+    return ledger.spent("records").fits
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_any_number_of_parts_gives_the_bits_of_memory(threads, parts):
+    assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
+
+
+def test_weighted_steps_do_not_depend_on_the_parts(threads):
+    solver = Recipe(n_steps=4, n_travel=2, n_newton=2)
+    assert bits(fitted("logistic", 3, solver=solver)) == bits(fitted("logistic", solver=solver))
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_a_sample_does_not_depend_on_the_parts(threads, parts):
+    solver = StochasticGradientDescent(n_steps=8, sampling_probability=0.25)
+    assert bits(fitted("logistic", parts, solver=solver)) == bits(fitted("logistic", solver=solver))
+
+
+@pytest.mark.thorough
+@covering(("solver", SOLVERS), ("name", MODELS))
+def test_every_solver_and_loss_gives_the_bits_of_memory(processes, solver, name):
+    try:
+        expected = fitted(name, solver=solver)
+    except Unsupported:
+        with pytest.raises(Unsupported):
+            fitted(name, 3, solver=solver)
+        return
+    for parts in (1, 2, 7):
+        found = fitted(name, parts, solver=solver)
+        assert bits(found) == bits(expected)
+    assert found.certificate_.assumed_public["kept"] == "dask workers"
+    assert found.certificate_.assumed_public["parts"] == -(-N // -(-N // 7))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("settings", [{"solver": SVRG}, {"neighbors": "add_remove"}, {"delta": 0.0, "solver": "gd"}])
+def test_one_worker_gives_the_bits_of_two(threads, settings):
+    assert bits(fitted("logistic", 3, **settings)) == bits(fitted("logistic", **settings))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_empty_parts_and_more_parts_than_rows(threads, rows):
+    some, y = X[:rows], BINARY[:rows]
+    with seeded(5):  # by name: auto is one release where there is so little signal, which clusters do not serve
+        expected = bits(DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="recipe").fit(some, y))
+    blocks = da.concatenate([in_parts(some, rows), da.zeros((0, 3)), da.zeros((0, 3))])
+    targets = da.concatenate([in_parts(y, rows), da.zeros(0, dtype=int), da.zeros(0, dtype=int)])
+    with seeded(5):
+        found = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="recipe").fit(blocks, targets)
+    assert bits(found) == expected
+
+
+def test_frames_and_their_columns_give_the_bits_of_memory(threads):
+    frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(N) % 7).assign(ill=BINARY)
+    parts = dd.from_pandas(frame, npartitions=3, sort=False)
+
+    def of(*given):
+        with seeded(5):
+            return DPLogisticRegression(3.0, 1e-6, bounds=dict.fromkeys("abc", (-1, 1)), classes=(0, 1)).fit(*given)
+
+    expected = of(frame[list("abc")], frame["ill"])
+    by_name, by_column = of(parts, "ill"), of(parts[list("abc")], parts["ill"])
+    assert bits(by_name) == bits(by_column) == bits(expected)
+    assert by_name.feature_names_in_.tolist() == list("abc")
+    lazy = by_name.predict(parts[list("abc")])
+    assert dask.is_dask_collection(lazy)
+    assert lazy.compute().tolist() == expected.predict(frame[list("abc")]).tolist()
+
+
+def test_a_column_of_its_own_is_cut_as_the_others_are(threads, tmp_path):
+    """Dask reads a single column of Parquet in fewer, larger partitions, if it may."""
+    rng = np.random.default_rng(2)
+    names = [f"c{j}" for j in range(40)]
+    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 40)), columns=names).assign(ill=np.arange(200) % 2)
+    dd.from_pandas(frame, npartitions=20).to_parquet(tmp_path)
+    parts = dd.read_parquet(tmp_path)
+    assert len(parts["ill"].to_delayed()) < parts.npartitions
+    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="gd")
+    with seeded(5):
+        expected = bits(model.fit(frame[names], frame["ill"]))
+    with seeded(5):
+        assert bits(model.fit(parts[names], parts["ill"])) == expected
+
+
+def test_predictions_of_arrays_are_lazy(threads):
+    model, rows = fitted("softmax"), in_parts(X, 4)
+    for method in ("predict", "predict_proba", "decision_function", "predict_log_proba"):
+        lazy = getattr(model, method)(rows)
+        assert lazy.chunks[0] == rows.chunks[0]
+        assert lazy.compute().tolist() == getattr(model, method)(X).tolist()
+
+
+def test_a_fit_is_charged_once_and_its_records_are_recognized(threads, ledger, monkeypatch):
+    seen = []
+    monkeypatch.setattr(ledger, "recognize", lambda dataset, found: seen.append(found))
+    fitted("logistic", 3, ledger=ledger, dataset="records")
+    assert charges(ledger) == 1
+    assert seen == [fingerprint_of(X, ledger.key())]
+
+
+def test_nothing_is_left_on_the_cluster(threads):
+    fitted("logistic", 3)
+    gc.collect()
+    left = threads.run_on_scheduler(_tasks)
+    for _ in range(50):
+        if not left:
+            break
+        threads.run(gc.collect)
+        left = threads.run_on_scheduler(_tasks)
+    assert (left, list(threads.list_datasets())) == ([], [])
+
+
+def _tasks(dask_scheduler):
+    return list(dask_scheduler.tasks)
+
+
+def test_no_row_is_scattered_and_no_task_is_pinned(threads, monkeypatch):
+    def scattered(*_, **__):
+        raise AssertionError("what is scattered cannot be made again")
+
+    mapped, computed, pinned = threads.map, threads.compute, []
+    monkeypatch.setattr(threads, "scatter", scattered)
+    monkeypatch.setattr(threads, "map", lambda *a, **w: pinned.append(w.get("workers")) or mapped(*a, **w))
+    monkeypatch.setattr(threads, "compute", lambda *a, **w: pinned.append(w.get("workers")) or computed(*a, **w))
+    fitted("logistic", 3)
+    assert set(pinned) == {None}
+
+
+def test_a_fit_that_failed_is_not_answered_under_its_charge(threads, ledger, monkeypatch):
+    honest = dask_parts._runs
+    with monkeypatch.context() as patch:
+        Passes(patch, 3, lambda: patch.setattr(dask_parts, "_runs", lambda futures: honest(futures[1:])))
+        with pytest.raises(ClusterFailed):
+            named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
+    with pytest.raises(LedgerError, match="failed after it was charged"):
+        named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
+    assert charges(ledger) == 1
+
+
+def test_a_charge_is_answered_once_however_the_records_are_cut(threads, ledger):
+    model = named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
+    again = named(ledger).fit(in_parts(X, 2), in_parts(BINARY, 2), charge_id="monday")
+    assert charges(ledger) == 1
+    assert bits(again) == bits(model)
+
+
+def named(ledger):
+    return DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
+
+
+def certified(folder):
+    """Return a key and a certificate of its own, for all parties of a test."""
+    key, certificate = str(folder / "key.pem"), str(folder / "certificate.pem")
+    words = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made = ["openssl", "req", *words, "-keyout", key, "-out", certificate]
+    subprocess.run(made, check=True, capture_output=True, timeout=60)
+    parties = {
+        f"tls_{who}_{what}": at
+        for who in ("client", "scheduler", "worker")
+        for what, at in (("cert", certificate), ("key", key))
+    }
+    return Security(tls_ca_file=certificate, require_encryption=True, **parties)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
+def test_a_cluster_may_be_encrypted(tmp_path):
+    security = certified(tmp_path)
+    made = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "security": security}
+    with LocalCluster(**made) as encrypted, cluster(encrypted.scheduler_address, security=security) as client:
+        assert client.scheduler.address.startswith("tls://")
+        assert bits(fitted("logistic", 2)) == bits(fitted("logistic"))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("when", ["first", "middle", "last"])
+def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, ledger, monkeypatch, when):
+    draws, honest = [], noise.rounded_gaussian
+    monkeypatch.setattr(noise, "rounded_gaussian", lambda *args: draws.append(1) or honest(*args))
+    expected = bits(fitted("logistic"))
+    drawn = len(draws)
+    with monkeypatch.context() as patch:
+        passes = Passes(patch)
+        fitted("logistic", 5)
+        total = passes.count
+    at = {"first": 1, "middle": total // 2, "last": total}[when]
+    draws.clear()
+    with monkeypatch.context() as patch:
+        killed = []
+        Passes(patch, at, lambda: killed.append(kill_workers(processes)))
+        found = fitted("logistic", 5, ledger=ledger, dataset="records")
+    assert len(killed) == 1
+    assert bits(found) == expected
+    assert len(draws) == drawn
+    assert charges(ledger) == 1
+
+
+@pytest.mark.thorough
+def test_a_worker_that_comes_late_changes_no_bit(processes, monkeypatch):
+    workers = processes.cluster
+    Passes(monkeypatch, 2, lambda: workers.scale(3))
+    try:
+        assert bits(fitted("logistic", 7)) == bits(fitted("logistic"))
+    finally:
+        workers.scale(2)
+
+
+def test_answers_that_come_twice_are_counted_once(threads, monkeypatch):
+    monkeypatch.setattr(dask_parts, "_runs", lambda futures: iter([list(futures), list(futures)[::-1]]))
+    assert bits(fitted("logistic", 3)) == bits(fitted("logistic"))
+
+
+def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(threads, ledger, monkeypatch):
+    honest = dask_parts._runs
+
+    def lossy(futures):
+        return honest(futures[:-1])
+
+    Passes(monkeypatch, 3, lambda: monkeypatch.setattr(dask_parts, "_runs", lossy))
+    with pytest.raises(ClusterFailed, match="once each"):
+        fitted("logistic", 3, ledger=ledger, dataset="records")
+    assert charges(ledger) == 1
+
+
+@pytest.mark.thorough
+def test_a_file_that_changes_between_passes_fails_closed(processes, ledger, monkeypatch, tmp_path):
+    for part in range(3):
+        np.save(tmp_path / f"{part}.npy", np.column_stack([X, BINARY])[part::3])
+
+    def read(part):
+        return np.load(tmp_path / f"{part}.npy")
+
+    blocks = [da.from_delayed(dask.delayed(read)(part), shape=(len(X[part::3]), 4), dtype=float) for part in range(3)]
+    table = da.concatenate(blocks)
+
+    def change():
+        for part in range(3):
+            rows = np.load(tmp_path / f"{part}.npy")
+            rows[0, 0] = -rows[0, 0]
+            np.save(tmp_path / f"{part}.npy", rows)
+        kill_workers(processes, None)  # a worker that joined in another test may hold parts, too
+
+    Passes(monkeypatch, 3, change)
+    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
+    with pytest.raises(ClusterFailed, match="not what it was"):
+        model.fit(table[:, :3], table[:, 3])
+    assert charges(ledger) == 1
+
+
+@pytest.mark.thorough
+def test_two_fits_at_once_do_not_disturb_each_other(processes):
+    expected = {solver: bits(fitted("logistic", solver=solver)) for solver in ("gd", "svrg")}
+    found, failed = {}, []
+
+    def fit(solver):
+        try:
+            found[solver] = bits(fitted("logistic", 4, solver=solver))
+        except BaseException as error:  # shown by the main thread
+            failed.append(error)
+
+    fits = [threading.Thread(target=fit, args=(solver,)) for solver in expected]
+    for one in fits:
+        one.start()
+    for one in fits:
+        one.join(300)
+    assert (found, failed) == (expected, [])
+
+
+@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
+def test_one_shot_methods_are_refused_before_the_charge(threads, ledger, solver):
+    with pytest.raises(Unsupported, match="iterative one"):
+        fitted("logistic", 2, solver=solver, ledger=ledger, dataset="records")
+    assert charges(ledger) == 0
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("other", [("0.0", "0"), tasks.Failed("a compiled kernel disagrees")], ids=["code", "kernel"])
+def test_other_code_on_workers_is_refused_before_the_charge(threads, ledger, monkeypatch, other):
+    monkeypatch.setattr(threads, "run", lambda task, *given, **words: {"worker": other})
+    with pytest.raises(ClusterFailed, match="othing was charged"):
+        fitted("logistic", 2, ledger=ledger, dataset="records")
+    assert charges(ledger) == 0
+
+
+def test_a_cluster_without_workers_is_refused_before_the_charge(threads, ledger, monkeypatch):
+    monkeypatch.setattr(threads, "run", lambda task, *given, **words: {})
+    with pytest.raises(ClusterFailed, match="no workers: nothing was charged"):
+        fitted("logistic", 2, ledger=ledger, dataset="records")
+    assert charges(ledger) == 0
+
+
+def test_workers_that_are_gone_for_good_end_the_fit(threads, monkeypatch):
+    monkeypatch.setattr(dask_parts, "_LOOKS", 0.01)
+    monkeypatch.setattr(dask_parts, "_PATIENCE", 0.1)
+    monkeypatch.setattr(threads, "nthreads", dict)
+    never = threads.submit(time.sleep, 3, pure=False)
+    with pytest.raises(ClusterFailed, match="no workers any more"):
+        dask_parts._wait(threads, [never])
+    never.cancel()
+
+
+def test_a_graph_that_fails_while_rows_are_counted_says_that_nothing_was_charged(threads, ledger):
+    """A frame does not know its number of rows: where that is public, its own graph runs before the charge."""
+
+    def broken(frame):
+        if len(frame):
+            raise ValueError(f"could not convert {SENTINEL}")
+        return frame
+
+    frame = dd.from_pandas(pd.DataFrame(X).assign(label=BINARY).rename(columns=str), npartitions=2)
+    model = DPLogisticRegression(bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
+    with pytest.raises(ClusterFailed, match="nothing was charged") as caught:
+        model.fit(frame.map_partitions(broken, meta=frame._meta), "label")
+    assert "stays charged" not in str(caught.value)
+    assert SENTINEL not in "".join(traceback.format_exception(caught.value))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert charges(ledger) == 0
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("place", ["X", "y"])
+def test_errors_of_the_users_graph_carry_no_value(threads, ledger, place):
+    def broken(block):
+        if block.size and block.dtype.kind != "O":
+            raise ValueError(f"could not convert {SENTINEL}")
+        return block
+
+    rows, targets = in_parts(X, 2), in_parts(BINARY, 2)
+    if place == "X":
+        rows = rows.map_blocks(broken, dtype=float, meta=np.empty((0, 0)))
+    else:
+        targets = targets.map_blocks(broken, dtype=int, meta=np.empty(0, dtype=int))
+    model = DPLogisticRegression(bounds=1.0, classes=(0, 1), ledger=ledger, dataset="records")
+    with pytest.raises(ClusterFailed) as caught:
+        model.fit(rows, targets)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SENTINEL not in shown
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert charges(ledger) == 1
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("y", [BINARY, None, "ill", in_parts(BINARY, 5), in_parts(BINARY[:-1], 2)])
+def test_targets_that_do_not_fit_are_refused(threads, y):
+    with pytest.raises((Unsupported, ValueError)):
+        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(dd.from_array(X, chunksize=100), y)
+
+
+def test_under_add_remove_nothing_is_counted_before_the_charge(threads, monkeypatch):
+    def counted(self):
+        raise AssertionError("rows were counted")
+
+    monkeypatch.setattr(dask_parts.DaskParts, "count", counted)
+    expected = fitted("logistic", neighbors="add_remove")
+    found = fitted("logistic", 3, neighbors="add_remove")
+    assert bits(found) == bits(expected)
+    assert not {"kept", "parts"} & set(found.certificate_.assumed_public)
+
+
+def test_private_scores_and_searches_refuse_rows_on_a_cluster(threads):
+    from discreet import private_score
+
+    with pytest.raises(Unsupported, match="only fit and predict"):
+        private_score(fitted("logistic"), in_parts(X, 2), in_parts(BINARY, 2), epsilon=1.0)
+
+
+def test_a_collection_without_a_cluster_is_refused(monkeypatch):
+    def none():
+        raise ValueError("no client")
+
+    monkeypatch.setattr(Client, "current", staticmethod(none))
+    with pytest.raises(Unsupported, match="local_cluster"):
+        fitted("logistic", 2)
+
+
+def test_sparse_blocks_and_texts_are_refused(threads):
+    import scipy.sparse
+
+    blocks = in_parts(X, 2).map_blocks(scipy.sparse.csr_matrix, meta=scipy.sparse.csr_matrix((0, 0)))
+    with pytest.raises(Unsupported, match="dense"):
+        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(blocks, in_parts(BINARY, 2))
+    frame = dd.from_pandas(pd.DataFrame({"a": ["x", "y"] * 5, "ill": [0, 1] * 5}), npartitions=2)
+    with pytest.raises(Unsupported, match="stored as text"):
+        DPLogisticRegression(bounds=Bounds(1.0), classes=(0, 1)).fit(frame, "ill")

@@ -1,0 +1,160 @@
+"""Persons whose rows are in several parts of a cluster: the bits of memory, each row of each person once."""
+
+import uuid
+from dataclasses import replace
+from decimal import Decimal
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from discreet import DPLogisticRegression, Schema, TableModel
+from discreet.curator.clusters import dask as dask_parts
+from discreet.curator.clusters import persons
+from discreet.errors import ClusterFailed, Unsupported
+from discreet.ledger import Ledger
+from discreet.scale import cluster
+from discreet.schema import Number, Target
+from discreet.solvers import StochasticGradientDescent
+from discreet.testing import seeded
+from tests.curator.clusters.parted import BINARY, N, X, bits, in_parts
+
+RNG = np.random.default_rng(3)
+NUMBERS = RNG.integers(0, N // 3, N)
+NAMES = {
+    "numbers": NUMBERS.astype(float),
+    "texts": np.array([f"person {k}" for k in NUMBERS], dtype=object),
+    "fixed texts": np.array([f"p{k}" for k in NUMBERS]),
+    "mixed": np.array([[k, float(k), f"{k}", None][k % 4] for k in NUMBERS], dtype=object),
+}
+SGD = StochasticGradientDescent(n_steps=6, sampling_probability=0.25)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
+        Client(made) as client,
+        client.as_current(),
+    ):
+        yield client
+
+
+def fitted(names, parts=None, **settings):
+    rows = (X, BINARY, names)
+    if parts is not None:
+        rows = tuple(in_parts(column, parts) for column in rows)
+    with seeded(5):
+        model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), **settings)
+        return model.fit(*rows[:2], groups=rows[2])
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize(
+    "settings", [{}, {"solver": SGD}, {"neighbors": "add_remove"}], ids=["auto", "sgd", "add_remove"]
+)
+def test_persons_have_the_bits_of_memory(client, parts, settings):
+    names = NAMES["numbers"]
+    found = fitted(names, parts, **settings)
+    assert bits(found) == bits(fitted(names, **settings))
+    assert found.certificate_.unit == "person"
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_names_of_any_kind_have_the_bits_of_memory(client, kind):
+    assert bits(fitted(NAMES[kind], 3, solver=SGD)) == bits(fitted(NAMES[kind], solver=SGD))
+
+
+def frame_of():
+    frame = pd.DataFrame(X, columns=list("abc")).assign(ill=BINARY, who=NAMES["texts"])
+    frame.loc[::17, "who"] = None
+    frame.loc[::19, "b"] = np.nan
+    return frame
+
+
+def schema_of(*, private):
+    a = Number("private", within=(-4, 4)) if private else Number((-1, 1))
+    return Schema({"a": a, "b": Number((-1, 1)), "c": Number((-1, 1))}, Target("ill", classes=(0, 1)), person="who")
+
+
+def table_model(schema, table, ledger=None):
+    words = {} if ledger is None else {"ledger": ledger, "dataset": "records"}
+    with seeded(5):
+        return TableModel(schema, DPLogisticRegression(3.0, 1e-6, **words)).fit(table).estimator_
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_tables_of_persons_their_ranges_and_checks_have_the_bits_of_memory(client, private):
+    frame, schema = frame_of(), schema_of(private=private)
+    expected, found = table_model(schema, frame), table_model(schema, dd.from_pandas(frame, npartitions=3, sort=False))
+    assert bits(found) == bits(expected)
+    for fact in ("checked", "estimated_ranges"):
+        assert found.certificate_.assumed_public.get(fact) == expected.certificate_.assumed_public.get(fact)
+
+
+def test_files_of_persons_that_workers_read_have_the_bits_of_memory(client, tmp_path):
+    frame, schema = frame_of(), schema_of(private=False)
+    for k in range(3):
+        frame.iloc[k::3].to_parquet(tmp_path / f"{k}.parquet")
+    expected = table_model(schema, pd.concat([frame.iloc[k::3] for k in range(3)]))
+    with cluster(client):
+        assert bits(table_model(schema, str(tmp_path))) == bits(expected)
+
+
+def test_records_of_persons_are_recognized(client, monkeypatch):
+    seen, ledger = [], Ledger(":memory:")
+    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one", unit="person")
+    monkeypatch.setattr(ledger, "recognize", lambda dataset, found: seen.append(found))
+    for parts in (None, 3):
+        fitted(NAMES["numbers"], parts, ledger=ledger, dataset="records")
+    assert seen[0] == seen[1]
+    assert ledger.spent("records").fits == 2
+
+
+def test_pieces_of_different_readings_end_the_fit(client, monkeypatch):
+    """Planted: a part is read again, with other rows, for one of the new parts only."""
+    honest = persons.piece_of
+
+    def changed(pieces, part):
+        piece = honest(pieces, part)
+        return piece if part else replace(piece, source=bytes(16))
+
+    monkeypatch.setattr(persons, "piece_of", changed)
+    with pytest.raises(ClusterFailed, match="not what it was"):
+        fitted(NAMES["numbers"], 3, neighbors="add_remove")
+
+
+def test_a_piece_that_comes_twice_or_not_at_all_is_refused():
+    piece = persons.Piece(0, b"", np.zeros(2), np.arange(2), {}, None, 0)
+    for pieces in ([piece, piece], [replace(piece, number=1)]):
+        assert "once each" in persons.gather(0, persons.CountPersons(), *pieces).reason
+
+
+def test_equal_names_go_to_one_part():
+    dealing = persons.Dealing(1 << 20, bytes(range(16)))
+    who = uuid.uuid4()
+    equal = [[1, 1.0, True, Decimal(1), np.int8(1), np.float32(1), 1 + 0j], ["x", np.str_("x")], [0.0, -0.0, 0]]
+    equal += [[None, np.nan, pd.NA, pd.NaT], [who, uuid.UUID(str(who))]]
+    for names in equal:
+        column = np.empty(len(names), dtype=object)
+        column[:] = names
+        assert len(set(dealing.targets(column).tolist())) == 1, names
+    numbers = dealing.targets(np.arange(5000.0))
+    assert numbers.tolist() == dealing.targets(np.arange(5000)).tolist()
+    assert len(set(numbers.tolist())) > 4900
+    assert dealing.targets(np.array(["x"])) == dealing.targets(np.array(["x"], dtype=object))
+
+
+def test_groups_that_are_not_cut_as_the_rows_are_refused(client):
+    model = DPLogisticRegression(bounds=1.0, classes=(0, 1))
+    for groups in (NUMBERS, da.from_array(np.zeros((N, 1)), chunks=(100, 1)), in_parts(NUMBERS[:-1], 2)):
+        with pytest.raises(Unsupported):
+            model.fit(in_parts(X, 2), in_parts(BINARY, 2), groups=groups)
+
+
+def test_persons_are_not_counted_under_add_remove(client, monkeypatch):
+    monkeypatch.setattr(dask_parts.DaskParts, "count", lambda self: pytest.fail("persons were counted"))
+    fitted(NAMES["numbers"], 2, neighbors="add_remove")

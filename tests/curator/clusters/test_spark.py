@@ -1,0 +1,295 @@
+"""Records in Spark give the bits of records in memory, also when partitions are made again, and are charged once."""
+
+import gc
+import os
+import shutil
+import sys
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import DPLogisticRegression, Schema, TableModel
+from discreet.curator.clusters import spark as spark_parts
+from discreet.errors import ClusterFailed, Unsupported
+from discreet.ledger import Ledger
+from discreet.schema import Category, Number, Target
+from discreet.solvers import GradientDescent, StochasticGradientDescent
+from discreet.testing import seeded
+from tests.covering import covering
+
+pytestmark = pytest.mark.thorough
+pytest.importorskip("pyspark")
+if shutil.which("java") is None:
+    pytest.skip("Spark needs java", allow_module_level=True)
+
+N = 240
+SENTINEL = "sentinel-4711"
+TYPES = "`the age` double, ward string, pay double, back bigint"
+GD = GradientDescent(n_steps=4)
+SGD = StochasticGradientDescent(n_steps=4, sampling_probability=0.25)
+SOLVERS = {"gd": GD, "whitened": "auto", "sgd": SGD}
+
+
+def _table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"the age": rng.uniform(10, 110, N), "ward": rng.choice(["a", "b", "z"], N)})
+    frame["pay"], frame["back"] = rng.normal(0, 300, N), (frame["the age"] > 60).astype(int)
+    frame.loc[3, "the age"], frame.loc[4, "ward"] = np.nan, None
+    return frame
+
+
+FRAME = _table()
+PAY = Number((-1000, 1000))
+
+
+def schema(pay=PAY, **words):
+    columns = {"the age": Number((18, 100)), "ward": Category(("a", "b")), "pay": pay}
+    return Schema(columns, Target("back", classes=(0, 1)), **words)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session in a virtual machine of its own, which this process starts."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.task.maxFailures": "1",
+    }
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def ledger():
+    ledger = Ledger(":memory:")
+    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
+    return ledger
+
+
+def in_parts(spark, parts, frame=FRAME):
+    """Return a frame of Spark with the same rows in the same order."""
+    rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.astype(object).values.tolist()]
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, parts), TYPES)
+
+
+def fitted(data, declared=None, **settings):
+    with seeded(3):
+        model = TableModel(declared or schema(), DPLogisticRegression(2.0, **{"delta": 1e-6, **settings}))
+        return model.fit(data)
+
+
+def released(model):
+    """What leaves a fit, but for the place where rows were kept."""
+    facts = {k: v for k, v in model.certificate_.assumed_public.items() if k not in ("kept", "parts")}
+    return [one.value for one in model.coefficients()], facts
+
+
+def before_pass(monkeypatch, at, then):
+    """Do something before one of the passes over the records, given their engine."""
+    honest, passes = spark_parts.SparkEngine.total, iter(range(1, 1000))
+
+    def total(engine, question):
+        if next(passes) == at:
+            then(engine)
+        return honest(engine, question)
+
+    monkeypatch.setattr(spark_parts.SparkEngine, "total", total)
+
+
+def forget(engine):
+    engine._kept.parts.unpersist(blocking=True)
+
+
+@covering(("solver", SOLVERS), ("parts", [1, 2, 7]))
+def test_any_number_of_partitions_gives_the_bits_of_memory(spark, solver, parts):
+    found = fitted(in_parts(spark, parts), solver=SOLVERS[solver])
+    assert released(found) == released(fitted(FRAME, solver=SOLVERS[solver]))
+    assert found.certificate_.assumed_public["kept"] == "spark executors"
+
+
+@pytest.mark.parametrize(
+    ("pay", "neighbors"),
+    [
+        (PAY, "add_remove"),
+        (Number("private", within=(-5000, 5000)), "replace_one"),
+        (Number("private", within=(-5000, 5000)), "add_remove"),
+    ],
+)
+def test_private_ranges_and_numbers_of_rows(spark, monkeypatch, pay, neighbors):
+    if neighbors == "add_remove":
+        monkeypatch.setattr(spark_parts.SparkParts, "count", lambda parts: pytest.fail("rows were counted"))
+    found = fitted(in_parts(spark, 3), schema(pay), neighbors=neighbors)
+    assert released(found) == released(fitted(FRAME, schema(pay), neighbors=neighbors))
+    assert ("kept" in found.certificate_.assumed_public) == (neighbors == "replace_one")
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_partitions_without_rows_and_frames_without_partitions(spark, rows):
+    some = FRAME[:rows]
+    expected = released(fitted(some, neighbors="add_remove"))
+    assert released(fitted(in_parts(spark, 5, some), neighbors="add_remove")) == expected
+    if rows == 0:
+        nothing = spark.createDataFrame(spark.sparkContext.emptyRDD(), TYPES)
+        assert nothing.rdd.getNumPartitions() == 0
+        assert released(fitted(nothing, neighbors="add_remove")) == expected
+
+
+@pytest.mark.parametrize("solver", ["gd", "whitened"])
+def test_partitions_that_are_made_again_cost_no_bit_and_no_charge(spark, monkeypatch, ledger, solver):
+    expected = released(fitted(FRAME, solver=SOLVERS[solver]))
+    data, forgotten = in_parts(spark, 3), []
+    before_pass(monkeypatch, 3, lambda engine: (forget(engine), forgotten.append(engine._kept.parts.is_cached)))
+    found = fitted(data, solver=SOLVERS[solver], ledger=ledger, dataset="records")
+    assert forgotten == [False]
+    assert released(found)[0] == expected[0]
+    assert ledger.spent("records").fits == 1
+
+
+def test_a_source_that_changes_between_passes_fails_closed(spark, monkeypatch, ledger, tmp_path):
+    path = tmp_path / "shift"
+    path.write_text("0")
+
+    def shifted(frames):
+        for frame in frames:
+            yield frame.assign(pay=frame["pay"] + float(path.read_text()))
+
+    data = in_parts(spark, 3).mapInPandas(shifted, TYPES)
+    before_pass(monkeypatch, 3, lambda engine: (path.write_text("1"), forget(engine)))
+    with pytest.raises(ClusterFailed, match="not what it was"):
+        fitted(data, solver=GD, ledger=ledger, dataset="records")
+    assert ledger.spent("records").fits == 1
+
+
+def test_answers_that_come_twice_are_counted_once(spark, monkeypatch):
+    honest, planted = spark_parts._gathered, []
+
+    def twice(answers):
+        told = honest(answers)
+        planted.append(len(told))
+        return [*told, *told[::-1]]
+
+    monkeypatch.setattr(spark_parts, "_gathered", twice)
+    found = fitted(in_parts(spark, 3), solver=GD)
+    assert set(planted) == {3}
+    assert released(found) == released(fitted(FRAME, solver=GD))
+
+
+def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(spark, monkeypatch, ledger):
+    honest = spark_parts._gathered
+
+    def lossy(engine):
+        monkeypatch.setattr(spark_parts, "_gathered", lambda answers: honest(answers)[1:])
+
+    before_pass(monkeypatch, 2, lossy)
+    with pytest.raises(ClusterFailed, match="once each"):
+        fitted(in_parts(spark, 3), solver=GD, ledger=ledger, dataset="records")
+    assert ledger.spent("records").fits == 1
+
+
+def test_errors_on_executors_carry_no_value(spark, ledger):
+    def broken(frames):
+        for frame in frames:
+            if len(frame):
+                raise ValueError(f"could not convert {SENTINEL}")
+            yield frame
+
+    data = in_parts(spark, 2).mapInPandas(broken, TYPES)
+    with pytest.raises(ClusterFailed) as caught:
+        fitted(data, solver=GD, ledger=ledger, dataset="records", neighbors="replace_one")
+    assert SENTINEL not in "".join(traceback.format_exception(caught.value))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_a_task_of_ours_returns_its_failure_without_its_words(spark, monkeypatch, ledger):
+    """The rows are read by a task that fails on a value, on an executor, after the charge."""
+    honest = spark_parts.SparkParts._made
+
+    class Broken:
+        def stream(self, *given):
+            raise ValueError(f"could not convert {SENTINEL}")
+
+    def made(parts, task, *words):
+        parts._rows = Broken()
+        return honest(parts, task, *words)
+
+    monkeypatch.setattr(spark_parts.SparkParts, "_made", made)
+    with pytest.raises(ClusterFailed, match="a worker could not do its part; what was charged") as caught:
+        fitted(in_parts(spark, 2), solver=GD, ledger=ledger, dataset="records")
+    assert SENTINEL not in "".join(traceback.format_exception(caught.value))
+    assert ledger.spent("records").fits == 1
+
+
+def test_executors_import_neither_noise_nor_entropy_nor_ledger(spark):
+    from tests.curator.clusters.test_tasks import HIDDEN
+
+    fitted(in_parts(spark, 3), schema(Number("private", within=(-5000, 5000))))
+
+    def imported(_):
+        return [name for name in sys.modules if name.startswith("discreet")]
+
+    for found in spark.sparkContext.parallelize(range(4), 4).map(imported).collect():
+        assert "discreet.curator.clusters.tasks" in found
+        assert not [name for name in found if name.startswith("discreet.ledger") or name in HIDDEN]
+
+
+def test_executors_keep_nothing_after_a_fit(spark, monkeypatch):
+    kept, honest = [], spark_parts.Kept.__init__
+
+    def made(self, parts):
+        honest(self, parts)
+        kept.append(parts)
+
+    monkeypatch.setattr(spark_parts.Kept, "__init__", made)
+    seen = []
+    before_pass(monkeypatch, 2, lambda engine: seen.append(kept[0].is_cached))
+    fitted(in_parts(spark, 3))
+    gc.collect()
+    assert seen == [True]
+    assert len(kept) == 2  # as encoded, and as recoded
+    assert not any(parts.is_cached for parts in kept)
+
+
+@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
+def test_one_shot_methods_are_refused_before_the_charge(spark, ledger, solver):
+    with pytest.raises(Unsupported, match="iterative one"):
+        fitted(in_parts(spark, 2), solver=solver, ledger=ledger, dataset="records")
+    assert ledger.spent("records").fits == 0
+
+
+def test_other_code_on_executors_is_refused_before_the_charge(spark, monkeypatch, ledger):
+    monkeypatch.setattr(spark_parts.spark_tasks, "look", lambda _, loss, sampled: ("0.0", "0"))
+    with pytest.raises(ClusterFailed, match="Nothing was charged"):
+        fitted(in_parts(spark, 2), ledger=ledger, dataset="records")
+    assert ledger.spent("records").fits == 0
+
+
+def test_persons_are_refused_before_the_charge(spark):
+    from pyspark.sql.functions import lit
+
+    ledger = Ledger(":memory:")
+    ledger.grant("t", epsilon=9.0, delta=1e-3, neighbors="replace_one", unit="person")
+    with pytest.raises(Unsupported, match="Parquet"):
+        fitted(in_parts(spark, 2).withColumn("who", lit(1)), schema(person="who"), ledger=ledger, dataset="t")
+    assert ledger.spent("t").fits == 0
+
+
+def test_wrong_types_and_columns_are_refused_before_a_row_is_read(spark):
+    from pyspark.sql.functions import current_date
+
+    data = in_parts(spark, 2)
+    with pytest.raises(Unsupported, match="no column 'back'"):
+        fitted(data.drop("back"))
+    with pytest.raises(Unsupported, match="stored as date"):
+        fitted(data.withColumn("pay", current_date()))
+    with pytest.raises(Unsupported, match="only fit reaches them"):
+        fitted(FRAME).predict(data)
+    small = data.selectExpr("`the age`", "ward", "cast(pay as decimal(12, 3)) pay", "cast(back as tinyint) back")
+    assert len(fitted(small).coefficients()) == len(fitted(FRAME).coefficients())

@@ -1,0 +1,207 @@
+"""Noisy counts of cells that do not hold what was declared: what is counted, what it costs, what is said."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import DPLogisticRegression, DPRidge
+from discreet.accounting.cell_counts import CHECKED, Checked, checked_in
+from discreet.accounting.events import Gaussian
+from discreet.curator.tables.frames import FrameSource
+from discreet.curator.tables.stream import TableStream
+from discreet.models.table_model import TableModel
+from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
+from discreet.schema.schema import Schema
+from discreet.solvers import GradientDescent
+from tests.covering import covering
+
+COLUMNS = {
+    "age": Number((0, 100), missing="record"),
+    "bent": Number((0, 100), knots=(50,)),
+    "curve": Number((0, 100), knots=3),
+    "sex": Category(("f", "m")),
+    "grade": Ordinal(("low", "high"), missing="record"),
+    "smoker": Boolean(),
+}
+SCHEMA = Schema(COLUMNS, Target("ill", classes=("no", "yes")))
+FINE = {"age": 50, "bent": 20, "curve": 20, "sex": "f", "grade": "low", "smoker": "yes", "ill": "no"}
+WRONG = {
+    "age": {"no_number": (None, "old", math.nan), "outside": (-1, 101, "1e9")},
+    "bent": {"no_number": ("", "x"), "outside": (1e300,)},
+    "curve": {"no_number": ("", "x"), "outside": (1e300,)},
+    "sex": {"empty": (None, " "), "unknown": ("F", "male", 7)},
+    "grade": {"empty": (None,), "unknown": ("middling",)},
+    "smoker": {"empty": (None, "NA"), "unknown": ("sometimes", 2)},
+    "ill": {"empty": (None,), "unknown": ("maybe", 0)},
+}
+NULL = {("age", "no_number"), ("grade", "empty"), ("grade", "unknown"), ("ill", "empty"), ("ill", "unknown")}
+
+
+def frame(rows):
+    return pd.DataFrame(rows, columns=list(FINE), dtype=object)
+
+
+def counted(table, schema=SCHEMA, **settings):
+    """The exact counts: those of a fit without noise."""
+    model = TableModel(schema, DPLogisticRegression(math.inf, 1e-5, solver=GradientDescent(1), **settings))
+    return model.fit(table).certificate_.assumed_public[CHECKED]
+
+
+@pytest.mark.parametrize(("column", "what"), [(column, what) for column, kinds in WRONG.items() for what in kinds])
+def test_each_kind_of_wrong_cell_is_counted_in_its_place(column, what):
+    cells = WRONG[column][what]
+    found = counted(frame([FINE] * 3 + [{**FINE, column: cell} for cell in cells]))
+    expected = {name: dict.fromkeys(kinds, 0) for name, kinds in WRONG.items()}
+    expected[column][what] = len(cells)
+    assert found["columns"] == expected
+    assert found["null_records"] == (len(cells) if (column, what) in NULL else 0)
+    assert found["noise"] == 0
+
+
+def test_null_records_are_those_that_contribute_nothing():
+    """Counted as null, by every column's rule: exactly the rows whose features or target are not finite."""
+    rng = np.random.default_rng(0)
+    cells = {name: [FINE[name], *(cell for cells in kinds.values() for cell in cells)] for name, kinds in WRONG.items()}
+    rows = [{name: cells[name][rng.integers(len(cells[name]))] for name in cells} for _ in range(300)]
+    table = frame(rows)
+    blocks = list(TableStream(FrameSource(table), SCHEMA).blocks())
+    null = sum(int((~np.isfinite(b.features).all(axis=1) | ~np.isfinite(b.targets)).sum()) for b in blocks)
+    assert 0 < null < 300
+    assert counted(table)["null_records"] == null
+
+
+def test_persons_count_as_the_mean_of_their_rows():
+    schema = Schema({"x": Category(("a",))}, Target("y", classes=(0, 1)), person="who")
+    table = pd.DataFrame({"x": list("azzzza"), "y": [0, 1] * 3, "who": [1, 1, 2, 2, 3, 3]}, dtype=object)
+    assert counted(table, schema)["columns"]["x"] == {"empty": 0, "unknown": 2}  # a half, one, a half
+
+
+def table_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.uniform(0, 100, n),
+            "bent": rng.uniform(0, 100, n),
+            "curve": rng.uniform(0, 100, n),
+            "sex": rng.choice(["f", "m"], n),
+            "grade": rng.choice(["low", "high"], n),
+            "smoker": rng.choice(["yes", "no"], n),
+            "ill": rng.choice(["no", "yes"], n),
+        }
+    )
+
+
+@covering(("relation", ["replace_one", "zero_out", "add_remove"]), ("delta", [1e-6, 0.0]))
+def test_they_cost_a_fiftieth_and_can_be_switched_off(relation, delta):
+    table, settings = table_of(200), {"delta": delta, "neighbors": relation, "solver": "gd"}
+    schema = Schema(COLUMNS, SCHEMA.target, rows=200)
+    on = TableModel(schema, DPLogisticRegression(1.0, **settings)).quote(table).priced
+    off = TableModel(schema, DPLogisticRegression(1.0, **settings), checks=False).quote(table).priced
+    assert [r.query for r in on.plan.releases] == [*(r.query for r in off.plan.releases), "noisy_checks"]
+    assert on.price.epsilon <= 1.0
+    power = 2 if delta else 1
+    assert (off.noise_multiplier / on.noise_multiplier) ** power == pytest.approx(0.98, abs=1e-6)
+    assert (
+        CHECKED
+        not in TableModel(schema, DPLogisticRegression(**settings), checks=False).fit(table).certificate_.assumed_public
+    )
+
+
+@pytest.mark.thorough
+def test_the_noise_is_what_is_said_and_what_was_planned():
+    """Over fits of one table, every count scatters around the truth as ``noise`` says (at about 1e-6)."""
+    table, found = table_of(300), []
+    table.loc[:99, "sex"] = "F"
+    model = TableModel(SCHEMA, DPLogisticRegression(2.0, 1e-5, solver=GradientDescent(1)))
+    for _ in range(300):
+        checked = model.fit(table).certificate_.assumed_public[CHECKED]
+        truth = {("sex", "unknown"): 100}
+        found += [
+            (count - truth.get((name, what), 0)) / checked["noise"]
+            for name, counts in checked["columns"].items()
+            for what, count in counts.items()
+        ]
+    squares = np.square(found)
+    assert abs(squares.mean() - 1) < 5 * math.sqrt(2 / len(squares))
+    assert abs(np.mean(found)) < 5 / math.sqrt(len(found))
+    assert not abs((1.2 * squares).mean() - 1) < 5 * math.sqrt(2 / len(squares))  # noise a tenth off would be seen
+    certificate = model.certificate_
+    (event,) = certificate.events[-1:]
+    assert isinstance(event, Gaussian)
+    per_row = math.sqrt(len(COLUMNS) + 2)
+    stated = certificate.assumed_public[CHECKED]["noise"]
+    assert stated >= event.noise_multiplier * math.sqrt(2) * per_row * (1 - 1e-3)
+
+
+def test_an_adaptive_run_is_not_checked():
+    model = TableModel(SCHEMA, DPLogisticRegression(1.0, 1e-5, solver="agd")).fit(table_of(300))
+    assert CHECKED not in model.certificate_.assumed_public
+
+
+def test_they_go_with_private_ranges():
+    schema = Schema({**COLUMNS, "age": Number("private", within=(0, 1e4))}, SCHEMA.target)
+    model = TableModel(schema, DPLogisticRegression(5.0, 1e-5, solver="gd")).fit(table_of(400))
+    public = model.certificate_.assumed_public
+    assert {"estimated_ranges", CHECKED} <= set(public)
+    assert model.certificate_.verify().is_private
+
+
+def test_numbers_to_predict():
+    schema = Schema({"age": Number((0, 100))}, Target("bent", range=(0, 50)))
+    model = TableModel(schema, DPRidge(math.inf, 1e-5, solver=GradientDescent(1)))
+    table = table_of(200)
+    found = model.fit(table).certificate_.assumed_public[CHECKED]
+    assert found["columns"]["bent"] == {"no_number": 0, "outside": int((table["bent"] > 50).sum())}
+
+
+# ---------------------------------------------------------------------------------------------- what is said
+
+
+def lines(**facts):
+    return Checked(**{"noise": 10.0, "null": 0.0, "columns": {}, "n": 1000, **facts}).lines()
+
+
+def test_what_stands_out_is_named_with_its_meaning():
+    (first, second, last) = lines(null=600.0, columns={"sex": {"empty": 30.0, "unknown": 990.0}})
+    assert first == "sex: about 990 of 1,000 (99%) cells hold none of the declared labels."
+    assert second == "about 600 of 1,000 (60%) records count as null: they taught the model nothing."
+    assert "± 20" in last
+
+
+def test_noise_is_no_alarm():
+    assert lines(null=39.0, columns={"sex": {"empty": -80.0, "unknown": 40.0}}) == [
+        "No column has noticeably many invalid cells (counts are accurate to about ± 20)."
+    ]
+
+
+def test_few_records_tell_nothing():
+    assert "Too few records" in lines(noise=300.0, null=1000.0)[0]
+
+
+def test_a_private_number_of_records_is_not_shown():
+    assert lines(n=None, null=600.0)[0] == "about 600 records count as null: they taught the model nothing."
+
+
+def test_persons_are_called_persons():
+    found = lines(unit="person", null=600.0, columns={"sex": {"unknown": 990.0}})
+    assert found[0] == "sex: about 990 of 1,000 (99%) persons' cells hold none of the declared labels."
+    assert found[1].startswith("about 600 of 1,000 (60%) persons count as null")
+
+
+def test_the_certificate_and_its_summary_show_it():
+    table = table_of(3000)
+    table["sex"] = "Female"
+    certificate = TableModel(SCHEMA, DPLogisticRegression(5.0, 1e-6, solver="gd")).fit(table).certificate_
+    assert checked_in(certificate.assumed_public) is not None
+    for text in (certificate.text(), certificate.summary()):
+        assert "hold none of the declared labels" in text
+    assert "noisy_checks" not in certificate.text()  # not among what was taken as public
+
+
+@pytest.mark.parametrize(
+    "stored", [None, {}, {"columns": 3}, {"columns": {"a": 1}, "noise": 1, "null_records": 2}, "x"]
+)
+def test_a_certificate_with_other_contents_can_be_read(stored):
+    assert checked_in({CHECKED: stored, "n": 5}) is None

@@ -1,0 +1,32 @@
+"""Pages that map papers, ways and changes to code name code that is there, with the place where it begins."""
+
+import re
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+code_places = pytest.importorskip("docs.extensions.code_places")
+
+PAPERS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+NAMES = sorted({name for page in PAGES for name in re.findall(code_places.NAME, page.read_text(encoding="utf-8"))})
+SOURCES = ("CAp slides", "ICML 2022", "AISTATS 2023", "KDD 2018", "USC lecture", "CSC2412 lecture")
+
+
+def test_every_source_has_its_part():
+    headings = "\n".join(re.findall(r"^## .*", PAPERS, re.MULTILINE))
+    assert [source for source in SOURCES if source not in headings] == []
+    assert len(re.findall(code_places.NAME, PAPERS)) > 50
+
+
+def test_named_code_exists():
+    for name in NAMES:
+        file, line = code_places.place(name).split(":")
+        assert (ROOT / "src" / "discreet" / file).exists(), name
+        assert int(line) >= 1, name
+
+
+def test_a_name_that_is_gone_is_noticed():
+    with pytest.raises((AttributeError, ModuleNotFoundError)):
+        code_places.resolve("discreet.solvers.GradientDescent.descend")

@@ -1,0 +1,175 @@
+"""Frames with broom's names, models side by side, and the epsilon that a standard error needs."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import DPLinearRegression, DPLogisticRegression, etable
+from discreet.accounting import gaussian
+from discreet.errors import Unsupported
+from discreet.inference.text import DASH
+from discreet.models import Summary
+from discreet.solvers.base import Effects
+from discreet.testing import seeded
+from tests.report import samples
+
+HOSTILE = "a|b_*c*&%\\ <img src=x onerror=alert(1)>`\n$^{#}~ [x](y)"
+
+
+def made(names=("age", HOSTILE, "intercept"), hidden=(), ratio="odds ratio", **settings):
+    size = len(names)
+    covariance = np.diag(np.arange(1, size + 1) / 100.0)
+    blind = np.diag([float(j in hidden) for j in range(size)])
+    effects = Effects(covariance, covariance / 4, np.eye(size), blind, np.eye(size))
+    facts = {"model": "DPLogisticRegression"}
+    return Summary(tuple(names), np.linspace(1.0, -1.0, size), effects, facts, ratio, **settings)
+
+
+def test_tidy_has_brooms_names():
+    summary = made(hidden=[1])
+    tidy = summary.tidy()
+    names = ["term", "estimate", "std.error", "statistic", "p.value", "conf.low", "conf.high"]
+    assert list(tidy.columns) == [*names, "std.error.privacy", "inflation"]
+    np.testing.assert_allclose(tidy.estimate, summary.frame.coef)
+    assert tidy.iloc[1, 1:].isna().all()
+    ratios = summary.tidy(exponentiate=True, level=0.9)
+    assert ratios.term.tolist() == ["age", HOSTILE]
+    np.testing.assert_allclose(ratios[["estimate", "conf.low", "conf.high"]], summary.ratios(0.9))
+    np.testing.assert_allclose(ratios["std.error"], summary.frame.se[:2])
+    with pytest.raises(Unsupported, match="not ratios"):
+        made(ratio="").tidy(exponentiate=True)
+
+
+def test_glance_is_one_row_about_the_model():
+    row = made(hidden=[1], certificate=samples.certificate(), cov_type="robust").glance()
+    assert row.shape[0] == 1
+    assert row[["model", "neighbors", "unit", "cov_type"]].iloc[0].tolist() == [
+        *("DPLogisticRegression", "replace_one", "record", "robust")
+    ]
+    assert row[["nobs", "effects", "hidden", "df"]].iloc[0].tolist() == [30_000, 2, 1, 1]
+    assert row.epsilon.item() == samples.certificate().epsilon
+    assert row["p.value"].item() == pytest.approx(made().wald_test("age").p)
+    nothing = made(hidden=[0, 1]).glance()
+    assert nothing[["statistic", "p.value"]].isna().all(axis=None)
+    assert nothing.nobs.isna().all()
+
+
+def test_models_stand_side_by_side():
+    one, other = made(("age", "rare", "intercept"), hidden=[1]), made(("age", "sex", "intercept"))
+    table = etable([one, other], labels=["small", "large"])
+    frame = table.frame
+    assert frame.index.tolist()[:8] == ["age", "", "rare", "", "sex", "", "intercept", ""]
+    assert frame["small"].tolist()[:8] == ["1", "(0.1)", DASH, "", "", "", "-1", "(0.1732)"]
+    assert frame["large"].tolist()[:8] == ["1", "(0.1)", "", "", "0", "(0.1414)", "-1", "(0.1732)"]
+    assert frame.loc["model", "small"] == "DPLogisticRegression"
+    text = str(table)
+    assert "noise hides" in text
+    assert "add up" in text
+    assert "hides" not in str(etable(other))
+
+
+@pytest.mark.parametrize(("show", "below"), [("interval", "[0.804, 1.196]"), ("p", "(p < .001)"), (None, "(0.1)")])
+def test_what_stands_below_an_effect(show, below):
+    assert etable(made(("age", "intercept")), show=show).rows[2] == ("", below)
+
+
+def test_hostile_names_break_no_table():
+    summary = made()
+    for table in (summary, etable([summary, summary], labels=[HOSTILE, "b"])):
+        markdown = table.to_markdown().splitlines()
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in markdown}) == 1
+        assert not any(re.search(r"(?<!\\)[<`*]", line) for line in markdown)
+        latex = table.to_latex()
+        assert len({len(re.findall(r"(?<!\\)&", line)) for line in latex.splitlines() if line.endswith(r"\\")}) == 1
+        assert r"\textbackslash{}" in latex
+        assert "<img" not in table.to_html()
+        assert table._repr_html_() == table.to_html()
+    width = {len(line) for line in str(etable(summary)).splitlines() if set(line) <= {"=", "-"}}
+    assert len(width) == 1
+    assert "\n".join(str(etable(summary)).splitlines()) == str(etable(summary))
+
+
+def test_a_standard_error_needs_an_epsilon():
+    paid = samples.certificate()
+    summary = made(("age", "sex", "intercept"), certificate=paid)
+    se, mu = 0.1, gaussian.mu_of(paid.epsilon, paid.delta)
+    assert summary.epsilon_for("age", standard_error=se) == pytest.approx(paid.epsilon, rel=1e-6)
+    wished = se * math.sqrt(0.75 + 0.25 / 4)  # half the noise: twice mu
+    assert summary.epsilon_for("age", standard_error=wished) == pytest.approx(gaussian.epsilon_of(2 * mu, paid.delta))
+    assert summary.epsilon_for("age - sex", standard_error=1.0) < paid.epsilon
+    with pytest.raises(Unsupported, match=r"sampling alone has about 0\.087; more than 3 times as many rows"):
+        summary.epsilon_for("age", standard_error=0.05)
+    for wrong in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(Unsupported, match="positive"):
+            summary.epsilon_for("age", standard_error=wrong)
+    with pytest.raises(Unsupported, match="hides"):
+        made(hidden=[1], certificate=paid).epsilon_for(f"`{HOSTILE.replace('`', '``')}`", standard_error=1.0)
+    with pytest.raises(Unsupported, match="private fit"):
+        made().epsilon_for("age", standard_error=0.1)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng, n = np.random.default_rng(0), 20_000
+    X = pd.DataFrame(rng.uniform(-1, 1, (n, 3)), columns=["a", "b", "c"])
+    margin = X @ [1.0, 0.5, 0.0]
+    y = (rng.random(n) < 1 / (1 + np.exp(-margin))).astype(int)
+    facts = {"bounds": 1.0, "inference": "sandwich", "ledger": False}
+    with seeded(1):
+        few = DPLogisticRegression(1.0, 1e-6, classes=(0, 1), **facts).fit(X[["a", "b"]], y)
+        numbers = DPLinearRegression(4.0, 1e-6, target=(-6, 6), **facts).fit(X, margin + rng.normal(size=n))
+    return few, numbers
+
+
+def test_fitted_models_bring_their_facts(fitted):
+    frame = etable(fitted).frame
+    assert frame.loc["epsilon"].tolist() == ["1", "4"]
+    assert frame.loc["rows"].tolist() == ["20,000", "20,000"]
+    assert frame.loc["covariance"].tolist() == ["robust", "robust"]
+    assert frame.loc["c"].tolist()[0] == ""
+    assert fitted[0].summary().glance().nobs.item() == 20_000
+
+
+def test_advice_on_epsilon_can_be_followed(fitted):
+    """The standard error of a fit with the advised epsilon is about what was wished for."""
+    rng, n = np.random.default_rng(0), 20_000
+    X = pd.DataFrame(rng.uniform(-1, 1, (n, 3)), columns=["a", "b", "c"])[["a", "b"]]
+    y = (rng.random(n) < 1 / (1 + np.exp(-(X @ [1.0, 0.5])))).astype(int)
+    summary = fitted[0].summary()
+    wished = 0.92 * summary.frame.se["a"]
+    epsilon = summary.epsilon_for("a", standard_error=wished)
+    settings = {"bounds": 1.0, "classes": (0, 1), "inference": "sandwich", "ledger": False}
+    with seeded(2):
+        again = DPLogisticRegression(epsilon, 1e-6, **settings).fit(X, y).summary()
+    assert again.frame.se["a"] == pytest.approx(wished, rel=0.15)
+
+
+def test_persons_are_counted_and_an_absent_intercept_is_not_shown():
+    """Four rows per person, no intercept: the foot counts persons, every effect is a slope."""
+    rng, persons = np.random.default_rng(3), 5_000
+    X = pd.DataFrame(np.repeat(rng.uniform(-1, 1, (persons, 2)), 4, axis=0), columns=["a", "b"])
+    y = X @ [1.0, -0.5] + np.repeat(rng.normal(size=persons), 4)
+    facts = {"bounds": 1.0, "target": (-6, 6), "inference": "sandwich", "ledger": False, "cov_type": "cluster"}
+    with seeded(1):
+        model = DPLinearRegression(4.0, 1e-6, fit_intercept=False, **facts)
+        model.fit(X, y, groups=np.repeat(np.arange(persons), 4))
+    summary = model.summary()
+    assert summary.names == ("a", "b")
+    assert summary.glance()[["nobs", "df"]].iloc[0].tolist() == [persons, 2]
+    assert summary.glance()[["unit", "cov_type"]].iloc[0].tolist() == ["person", "cluster"]
+    assert etable(model).frame.loc["rows"].tolist() == ["5,000 persons"]
+    assert summary.contrast("a + b", level=0.999).loc["a + b", ["low", "high"]].between(-1, 2).all()
+    assert set(summary.column_tests()) == {"a", "b"}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("view", ["frame", "conf_int", "cov_params", "ratios", "tidy", "glance", "contrast", "curve"])
+def test_without_pandas_the_remedy_is_named(view, monkeypatch):
+    summary = samples.bent_effects()
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    given = {"contrast": ("age at 40",), "curve": ("age",)}
+    with pytest.raises(Unsupported, match=r"discreet\[tables\]"):
+        getattr(summary, view)(*given.get(view, ()))

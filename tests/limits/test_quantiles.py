@@ -1,0 +1,67 @@
+"""Without noise, a quantile regression is the minimizer of the smoothed check loss; with noise it replays."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from discreet import Bounds
+from discreet.errors import Unsupported
+from discreet.losses import Quantile
+from discreet.models import DPRegressor
+from discreet.testing import assert_replay
+
+RANGES, TARGET, WIDTH = [(-1.0, 1.0)] * 2, (-6.0, 6.0), 0.3
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    return X, X @ [1.0, -0.5] + 0.2 + rng.normal(size=len(X))
+
+
+def minimizer(X, y, level):
+    columns = np.column_stack([np.ones(len(X)), X])
+
+    def objective(w):
+        residual = columns @ w - y
+        inside = np.clip(residual, -WIDTH, WIDTH)
+        losses = (inside + WIDTH) ** 2 / (4 * WIDTH) + np.maximum(residual - WIDTH, 0) - level * residual
+        return losses.mean(), columns.T @ ((inside + WIDTH) / (2 * WIDTH) - level) / len(y)
+
+    return minimize(objective, np.zeros(3), jac=True, tol=1e-12).x
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_without_noise_it_is_the_minimizer_and_near_the_quantile(table, level):
+    X, y = table
+    bounds = Bounds(RANGES, target=TARGET)
+    model = DPRegressor(1e6, 1e-6, bounds=bounds, loss=Quantile(level, WIDTH), alpha=0, ledger=False).fit(X, y)
+    coefficients = np.r_[model.intercept_, model.coef_]
+    np.testing.assert_allclose(coefficients, minimizer(X, y, level), atol=2e-5)
+    sm = pytest.importorskip("statsmodels.api")
+    np.testing.assert_allclose(coefficients, sm.QuantReg(y, sm.add_constant(X)).fit(level).params, atol=0.03)
+    assert abs(np.mean(y <= model.predict(X)) - level) < 0.01
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
+def test_it_replays_on_neighbors(relation):
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(-1, 1, (30, 2)), rng.uniform(-6, 6, 30)
+    X[0], y[0] = 1.0, 6.0
+    others = X.copy(), y.copy()
+    others[0][0], others[1][0] = np.nan if relation == "zero_out" else -1.0, -6.0
+
+    def fit(X, y):
+        bounds = Bounds(RANGES, target=TARGET)
+        return DPRegressor(1.0, 1e-6, bounds=bounds, loss=Quantile(0.9, WIDTH), neighbors=relation, ledger=False).fit(
+            X, y
+        )
+
+    assert_replay(fit, (X, y), others, relation)
+
+
+def test_inference_is_refused(table):
+    model = DPRegressor(bounds=Bounds(RANGES, target=TARGET), loss=Quantile(0.5, WIDTH), inference="sandwich")
+    with pytest.raises(Unsupported, match="not proven"):
+        model.quote(*table)

@@ -1,0 +1,649 @@
+"""Private scores: right without noise, covered by their intervals with it, paid for before a row is read."""
+
+import json
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+
+from discreet import (
+    Bounds,
+    BudgetExceeded,
+    DiscreetError,
+    DPLogisticRegression,
+    Ledger,
+    private_score,
+    public_score,
+)
+from discreet.curator import Groups, measure_private, private_data, session
+from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.metrics import noisy_sums, roc
+from discreet.curator.metrics.intervals import Noise, Spectrum
+from discreet.errors import MissingBounds, Unsupported
+from discreet.models import PrivateScore
+from discreet.models.scores import outlook, released
+from tests.covering import covering
+from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
+from tests.replaying import window
+
+ALL = [
+    *METRICS.items(),
+    ("accuracy", "svc"),
+    ("auc", "svc"),
+    ("accuracy", "softmax"),
+    ("balanced_accuracy", "svc"),
+    ("balanced_accuracy", "softmax"),
+    ("brier", "logistic"),
+    ("brier", "softmax"),
+    ("log_loss", "logistic"),
+    ("log_loss", "softmax"),
+    ("calibration", "logistic"),
+    ("confusion", "softmax"),
+    ("r2", "huber"),
+    ("r2", "poisson"),
+]
+
+
+def scored(name, metric, X, y, groups=None, *, epsilon=1.0, delta=1e-5, seed=None, **settings):
+    settings = {"ledger": False, **settings}
+    if seed is None:
+        return private_score(model_of(name), X, y, groups, metric=metric, epsilon=epsilon, delta=delta, **settings)
+    with use_entropy(SeededEntropy(seed)):
+        return scored(name, metric, X, y, groups, epsilon=epsilon, delta=delta, **settings)
+
+
+# --- without noise ----------------------------------------------------------------------------------
+
+
+@covering((("metric", "name"), ALL), ("relation", RELATIONS))
+def test_without_noise_it_is_the_score(metric, name, relation):
+    X, y = table(name)
+    found = scored(name, metric, X, y, epsilon=math.inf, neighbors=relation)
+    true = by_hand(model_of(name), X, y, metric)
+    assert found.low <= true <= found.high
+    assert abs(found.value - true) < (2e-3 if metric == "auc" else 1e-4)
+    assert found.n == (None if relation == "add_remove" else len(y))
+    assert not found.is_private
+
+
+@pytest.mark.parametrize(("metric", "name"), ALL)
+def test_public_rows_are_scored_exactly(metric, name):
+    X, y = table(name)
+    found, true = public_score(model_of(name), X, y, metric), by_hand(model_of(name), X, y, metric)
+    assert found.value == pytest.approx(true, abs=1e-12)
+    assert found.low == found.high == found.value
+    assert found.population_low < true < found.population_high
+    assert found.certificate is None
+    assert "declared public" in found.text()
+    assert found.to_dict()["rows"] == "declared public"
+
+
+def test_they_are_scikit_learns_scores():
+    X, y = table("logistic", missing=False)
+    model = model_of("logistic")
+    assert public_score(model, X, y).value == pytest.approx(accuracy_score(y, model.predict(X)))
+    assert public_score(model, X, y, "auc").value == pytest.approx(roc_auc_score(y, model.decision_function(X)))
+    X, y = table("ridge", missing=False)
+    y, model = np.clip(y, -1, 4), model_of("ridge")
+    assert public_score(model, X, y).value == pytest.approx(r2_score(y, np.clip(model.predict(X), -1, 4)))
+
+
+@covering(("relation", RELATIONS), (("metric", "name"), METRICS.items()))
+def test_a_persons_rows_share_one_vote(metric, name, relation):
+    X, y = table(name)
+    groups = np.random.default_rng(1).integers(0, 150, len(y))
+    found = scored(name, metric, X, y, groups, epsilon=math.inf, neighbors=relation)
+    true = by_hand(model_of(name), X, y, metric, groups)
+    assert found.low - 1e-5 <= true <= found.high + 1e-5
+    assert found.certificate.unit == "person"
+    assert found.n == (None if relation == "add_remove" else len(np.unique(groups)))
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_nothing_to_score(metric, name):
+    """Rows without a target leave noise only: an interval that says nothing, and no exception."""
+    X, _ = table(name)
+    low = -math.inf if metric == "r2" else 0.0
+    found = scored(name, metric, X, np.full(len(X), np.nan), neighbors="add_remove", seed=0)
+    high = {"log_loss": -math.log(0.01), "mae": 5.0, "rmse": 5.0}.get(metric, 1.0)
+    assert (found.low, found.high) == (low, high)
+    empty = scored(name, metric, X[:0], np.zeros(0), neighbors="add_remove", seed=0)
+    assert (empty.low, empty.high) == (low, high)
+    json.dumps(empty.to_dict(), allow_nan=False)
+    assert empty.text()
+    exact = public_score(model_of(name), X[:3], np.full(3, np.nan), metric)
+    assert math.isnan(exact.value)
+    json.dumps(exact.to_dict(), allow_nan=False)
+
+
+# --- coverage ---------------------------------------------------------------------------------------
+
+RUNS = {**dict.fromkeys(METRICS, 100), "auc": 40}  # an area takes longest, and its interval has room to spare
+
+
+@lru_cache
+def covered(*given, **settings):
+    return coverage(*given, **settings)
+
+
+def coverage(metric, name, relation, level, *, epsilon=2.0, delta=1e-5, groups=None, n=600):
+    """How often the interval holds the score, over seeds."""
+    (X, y), runs = table(name, n), RUNS[metric]
+    persons = None if groups is None else np.arange(n) % groups
+    true = by_hand(model_of(name), X, y, metric, persons)
+    settings = {"epsilon": epsilon, "delta": delta, "neighbors": relation, "level": level}
+    found = [scored(name, metric, X, y, persons, seed=seed, **settings) for seed in range(runs)]
+    return sum(one.low <= true <= one.high for one in found) / runs
+
+
+def least(level, metric):
+    """Below this with a chance of about 1e-4, where coverage is exactly the level."""
+    return level - 3.7 * math.sqrt(level * (1 - level) / RUNS[metric])
+
+
+SITUATIONS = {
+    **{f"{relation} at {level}": (relation, level, {}) for relation in RELATIONS for level in (0.8, 0.95)},
+    "pure": ("replace_one", 0.8, {"delta": 0.0}),
+    "pure, n private": ("add_remove", 0.8, {"delta": 0.0}),
+    "noise is all there is": ("replace_one", 0.8, {"epsilon": 0.05, "n": 200}),
+    "little noise": ("zero_out", 0.8, {"epsilon": 40.0}),
+    "persons": ("zero_out", 0.8, {"groups": 300}),
+}
+
+
+@pytest.mark.few(5)
+@covering((("metric", "name"), METRICS.items()), ("situation", SITUATIONS))
+def test_intervals_cover(metric, name, situation):
+    relation, level, settings = SITUATIONS[situation]
+    assert covered(metric, name, relation, level, **settings) >= least(level, metric)
+
+
+@covering((("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")]), ("relation", RELATIONS))
+def test_they_are_not_wider_than_they_need_to_be(metric, name, relation):
+    assert covered(metric, name, relation, 0.8) <= 0.8 + 3.7 * math.sqrt(0.16 / RUNS[metric]) + (
+        0.1 if metric == "r2" else 0
+    )
+
+
+@pytest.mark.few(1)
+@covering(("delta", [0.0, 1e-5]), (("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")]))
+def test_half_the_noise_in_the_interval_is_found(metric, name, delta, monkeypatch):
+    monkeypatch.setattr(noisy_sums, "GUARD", 0.5)
+    assert coverage(metric, name, "replace_one", 0.8, delta=delta) < least(0.8, metric)
+
+
+def test_a_wrong_area_is_found(monkeypatch):
+    """The area's interval has room to spare; without the sums' noise and the equal bins it does not cover."""
+    monkeypatch.setattr(Noise, "combined", lambda self, weights, alpha: 0.0)
+    monkeypatch.setattr(Noise, "product", lambda self, *given: 0.0)
+    monkeypatch.setattr(roc._Histogram, "ties", lambda self, alpha: 0.0)
+    assert coverage("auc", "logistic", "replace_one", 0.8) < least(0.8, "auc")
+
+
+@pytest.mark.parametrize("is_laplace", [False, True])
+def test_thresholds_hold(is_laplace):
+    """Each bound on the noise against draws of it."""
+    rng, draws, alpha = np.random.default_rng(0), 20_000, 0.05
+    noise = Noise(2.0, is_laplace)
+
+    def drawn(*shape):
+        return rng.laplace(0, 2.0, shape) if is_laplace else rng.normal(0, 2.0, shape)
+
+    slack = 4 * math.sqrt(alpha / draws)
+    for weights in ([1.0], [0.2, 0.8], [1.0, 1.0], [1.0, 1.001, 0.3, 4.0], [1e-9, 1.0], [0.0, 0.5]):
+        beyond = np.mean(np.abs(drawn(draws, len(weights)) @ weights) > noise.combined(weights, alpha))
+        assert alpha * 0.85 - slack < beyond < alpha + slack
+    for weights in ([1.0] * 5, [1.0] * 20, [0.2] * 6 + [0.8] * 6):  # Laplace noise: a bound, not the law
+        beyond = np.mean(np.abs(drawn(draws, len(weights)) @ weights) > noise.combined(weights, alpha))
+        assert 0.002 < beyond < alpha + slack
+    weights = rng.uniform(-1, 1, 12)
+    assert np.mean(np.abs(drawn(draws, 12) @ weights) > noise.within(float(np.linalg.norm(weights)), alpha)) <= 0.06
+    assert np.mean(np.linalg.norm(drawn(draws, 12), axis=1) > noise.length(12, alpha)) <= 0.06
+    for matrix in (np.tri(12) - 0.7, np.eye(12), np.ones((5, 5))):
+        products = np.einsum("ni,ij,nj->n", drawn(draws, len(matrix)), matrix, drawn(draws, len(matrix)))
+        assert np.mean(np.abs(products) > noise.product(Spectrum.of(matrix), alpha)) <= 0.055
+
+
+# --- groups, classes, tenths and cells ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "log_loss"])
+def test_groups_are_scored_at_no_extra_price(metric):
+    X, y = table("logistic", missing=False)
+    X[:, 0], model = np.where(X[:, 0] > 0, 1.0, -1.0), model_of("logistic")
+    exact = public_score(model, X, y, metric, by=0)
+    assert [part.name for part in exact.parts] == ["0 < 0", "0 > 0"]
+    for part, rows in zip(exact.parts, (X[:, 0] < 0, X[:, 0] > 0), strict=True):
+        assert part.value == pytest.approx(by_hand(model, X[rows], y[rows], metric), abs=1e-12)
+    assert exact.value == pytest.approx(by_hand(model, X, y, metric), abs=1e-12)
+    noisy = private_score(model, X, y, metric=metric, by=0, epsilon=4.0, delta=1e-5, ledger=False)
+    alone = private_score(model, X, y, metric=metric, epsilon=4.0, delta=1e-5, ledger=False)
+    assert noisy.certificate.events == alone.certificate.events
+    assert noisy.certificate.solver["by"] == ["0 < 0", "0 > 0"]
+    for part, true in zip(noisy.parts, exact.parts, strict=True):
+        assert part.low <= part.value <= part.high
+        assert part.high - part.low < 0.5
+        assert abs(part.value - true.value) < 0.3
+
+
+def test_indicators_of_several_groups_leave_other_rows_out():
+    bounds = Bounds([(0.0, 1.0)] * 3, classes=(0, 1))
+    model = DPLogisticRegression(bounds=bounds)
+    model.n_features_in_, model.classes_ = 3, np.array([0, 1])
+    model.coef_, model.intercept_ = np.array([[2.0, -2.0, 0.0]]), np.zeros(1)
+    X = np.array([[1.0, 0, 0]] * 3 + [[0, 1.0, 0]] * 5 + [[0, 0, 1.0]] * 7)
+    y = np.array([1, 1, 0] + [0] * 5 + [1] * 7)
+    found = public_score(model, X, y, by=[0, 1])
+    assert [(part.name, part.value) for part in found.parts] == [("0", pytest.approx(2 / 3)), ("1", 1.0)]
+    assert found.value == pytest.approx(7 / 8)
+
+
+def test_a_confusion_matrix_has_a_count_for_each_pair():
+    X, y = table("softmax", missing=False)
+    found, predicted = public_score(model_of("softmax"), X, y, "confusion"), model_of("softmax").predict(X)
+    counts = {part.name: part.value for part in found.parts}
+    assert len(counts) == 9
+    assert all(
+        counts[f"{a} predicted as {b}"] == ((y == a) & (predicted == b)).sum() for a in range(3) for b in range(3)
+    )
+    assert "0 predicted as 1" in found.text()
+
+
+def test_calibration_has_ten_observed_shares():
+    X, y = table("logistic", missing=False)
+    model = model_of("logistic")
+    found = public_score(model, X, y, "calibration")
+    tenth = np.minimum(np.floor(10 * model.predict_proba(X)[:, 1]), 9)
+    for b, part in enumerate(found.parts):
+        if (tenth == b).any():
+            assert part.value == pytest.approx(y[tenth == b].mean())
+        else:
+            assert math.isnan(part.value)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_row_is_in_one_group_only(relation):
+    """Exchanging a row moves the sums by no more than one row's length, whatever its group was."""
+    X, y = table("logistic", 40, missing=False)
+    model = model_of("logistic")
+    other = X.copy()
+    other[3] = -other[3]
+    tables = []
+    for rows in (X, other):
+        asked = Recorded()
+        known = released(model, rows)
+        groups = Groups(("below", "above"), (0,), 0.0)
+        measure_private("brier", known, rows, y, asked, level=0.9, reservation=None, groups=groups)
+        tables.append(asked.table.power(2).toarray())
+    moved = tables[0].sum(axis=0) - tables[1].sum(axis=0)
+    assert np.linalg.norm(moved) <= math.sqrt(2.0)
+    assert max(np.linalg.norm(row) for row in tables[0]) <= 1.0
+
+
+class Recorded:
+    """Stands for noisy sums, and keeps what was asked."""
+
+    groups = None
+
+    def release(self, table):
+        self.table = table
+        return np.asarray(table.power(2).sum(axis=0), dtype=float).ravel(), Noise(0.0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "name", "by", "word"),
+    [
+        ("auc", "logistic", 0, "not taken by group"),
+        ("accuracy", "logistic", "nothing", "features of the model"),
+        ("accuracy", "logistic", 7, "features of the model"),
+        ("accuracy", "logistic", [], "name a feature"),
+        ("accuracy", "logistic", [0, 1], "range"),
+        ("brier", "svc", None, "probabilities"),
+        ("calibration", "softmax", None, "two classes"),
+        ("log_loss", "ridge", None, "numeric targets"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(metric, name, by, word):
+    X, y = table(name)
+    with pytest.raises(Unsupported, match=word):
+        private_score(model_of(name), X, y, metric=metric, by=by, epsilon=1.0, ledger=False)
+
+
+# --- containers -------------------------------------------------------------------------------------
+
+
+@covering((("metric", "name"), [*METRICS.items(), ("r2", "poisson")]), ("relation", RELATIONS), ("delta", [0.0, 1e-5]))
+def test_a_stream_is_scored_as_an_array_is(metric, name, relation, delta):
+    X, y = table(name)
+    persons = np.arange(len(y), dtype=np.int64) % 200
+    for groups in (None, persons):
+        facts = {"seed": 3, "neighbors": relation, "delta": delta}
+        array = scored(name, metric, X, y, groups, **facts)
+        for rows in (70, 1000):
+            assert scored(name, metric, Stream(X, y, groups, rows), None, **facts) == array
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_frames_lists_and_compressed_rows_are_scored_alike(metric, name):
+    pandas = pytest.importorskip("pandas")
+    X, y = table(name, 200)
+    X[np.abs(X) < 0.3] = 0.0
+    array = scored(name, metric, X, y, seed=3)
+    assert scored(name, metric, sparse.csr_array(X), y, seed=3) == array
+    assert scored(name, metric, pandas.DataFrame(X), pandas.Series(y), seed=3) == array
+    assert scored(name, metric, X.tolist(), y.tolist(), seed=3) == array
+    assert public_score(model_of(name), sparse.csr_array(X), y, metric) == public_score(model_of(name), X, y, metric)
+    assert public_score(model_of(name), Stream(X, y), metric=metric) == public_score(model_of(name), X, y, metric)
+
+
+@pytest.mark.parametrize("name", ["logistic", "softmax", "poisson"])
+def test_a_rows_margin_is_its_own(name):
+    """In every bit, whatever stands beside it."""
+    X, _ = table(name, 97)
+    known = released(model_of(name), X)
+    whole = known.margins(X)
+    alone = np.concatenate([known.margins(row[None, :]) for row in X])
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    assert np.array_equal(whole, alone, equal_nan=True)
+    assert np.array_equal(known.margins(X[shuffled]), whole[shuffled], equal_nan=True)
+    assert np.array_equal(known.sparse_margins(sparse.csr_array(X)), whole, equal_nan=True)
+
+
+# --- paying -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = Ledger.create(tmp_path / "budget.db")
+    made.grant("stays", 1.0, 1e-4)
+    made.grant("pure", 1.0)
+    return tmp_path / "budget.db"
+
+
+class Untouched(Stream):
+    """A stream that nobody may read."""
+
+    def blocks(self):
+        raise AssertionError("a row was read")
+
+
+@pytest.mark.parametrize(("metric", "name"), METRICS.items())
+def test_a_score_is_charged_before_it_is_read(metric, name, path):
+    X, y = table(name)
+    paid = scored(name, metric, X, y, epsilon=0.6, ledger=path, dataset="stays")
+    ledger = Ledger(path)
+    ledger.verify(paid.certificate, prices=True)
+    assert ledger.spent("stays").fits == 1
+    assert paid.certificate.verify().is_private
+    with pytest.raises(BudgetExceeded):
+        scored(name, metric, Untouched(X, y), None, epsilon=1.5, ledger=path, dataset="stays")
+    with pytest.raises(AssertionError, match="was read"):
+        scored(name, metric, Untouched(X, y), None, epsilon=0.01, ledger=path, dataset="stays")
+    assert ledger.spent("stays").fits == 2  # charged first, read later
+    pure = scored(name, metric, Stream(X, y), None, epsilon=0.5, delta=0.0, ledger=path, dataset="pure")
+    ledger.verify(pure.certificate, prices=True)
+    assert pure.certificate.delta == 0
+
+
+def test_the_same_rows_are_recognized_whatever_was_asked(path):
+    """The owner sees the rows' fingerprint, not that of what was computed from them."""
+    X, y = table("logistic")
+    for metric in ("accuracy", "auc"):
+        scored("logistic", metric, X, y, epsilon=0.1, ledger=path, dataset="stays")
+    scored("logistic", "auc", Stream(X, y), None, epsilon=0.1, ledger=path, dataset="stays")
+    assert not Ledger(path).notices()
+    scored("logistic", "auc", X[:500], y[:500], epsilon=0.1, delta=0.0, ledger=path, dataset="pure")
+    assert Ledger(path).notices()
+
+
+@covering((("metric", "name"), METRICS.items()), ("delta", [0.0, 1e-5]))
+def test_the_certificate_lists_every_release(metric, name, delta):
+    X, y = table(name)
+    steps = []
+    found = scored(name, metric, X, y, delta=delta, progress=lambda done, planned: steps.append((done, planned)))
+    assert found.is_private
+    planned = len(roc.SHARES) if metric == "auc" else 1
+    assert steps == [(k + 1, planned) for k in range(planned)]
+    assert sum(event.count for event in found.certificate.events) == planned
+    assert found.certificate.verify().epsilon <= 1.0
+    assert found.certificate.model.startswith(metric)
+    assert "epsilon = 1" in found.text()
+    assert json.loads(json.dumps(found.to_dict()))["certificate"]["epsilon"] == 1.0
+
+
+# --- refusals ---------------------------------------------------------------------------------------
+
+
+def test_refusals_name_the_remedy():
+    X, y = table("logistic")
+    with pytest.raises(Unsupported, match="two classes"):
+        scored("softmax", "auc", X, y)
+    for name, metric in (("logistic", "r2"), ("ridge", "accuracy"), ("ridge", "auc")):
+        with pytest.raises(Unsupported, match="metric='auto'"):
+            scored(name, metric, X, y)
+    with pytest.raises(Unsupported, match="metric must be"):
+        scored("logistic", "f1", X, y)
+    with pytest.raises(Unsupported, match="level"):
+        scored("logistic", "auto", X, y, level=95)
+    with pytest.raises(MissingBounds, match="give delta"):
+        scored("logistic", "auto", X, y, delta=None, neighbors="add_remove")
+    with pytest.raises(Unsupported, match="fitted estimators"):
+        private_score(object(), X, y, epsilon=1.0)
+    with pytest.raises(Unsupported, match="pass y"):
+        scored("logistic", "auto", X, None)
+    with pytest.raises(Unsupported, match="one target for each row"):
+        scored("logistic", "auto", X, y[:-1])
+    with pytest.raises(Unsupported, match="one target for each row"):
+        public_score(model_of(), X, y[:-1])
+    with pytest.raises(ValueError, match="features"):
+        scored("logistic", "auto", X[:, :2], y)
+    with pytest.raises(Unsupported, match="columns"):
+        scored("logistic", "auto", Stream(X[:, :2], y), None)
+    with pytest.raises(Unsupported, match="brings its own"):
+        scored("logistic", "auto", Stream(X, y), y)
+    broken = model_of()
+    broken.coef_ = broken.coef_ * np.nan
+    with pytest.raises(Unsupported, match="not finite"):
+        private_score(broken, X, y, epsilon=1.0, ledger=False)
+
+
+@pytest.mark.parametrize("score", [private_score, public_score])
+def test_a_private_number_of_rows_is_in_no_text(score):
+    """One column by itself is refused by its shape, which must not be quoted: under add_remove n is private."""
+    budget = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "add_remove"} if score is private_score else {}
+    with pytest.raises(Unsupported, match="two dimensions") as refusal:
+        score(model_of("ridge"), np.zeros(4321), np.zeros(4321), **budget)
+    error = refusal.value
+    while error is not None:
+        assert "4321" not in str(error)
+        error = error.__context__
+
+
+def test_a_fitted_model_and_its_frame():
+    pandas = pytest.importorskip("pandas")
+    X, y = table("logistic")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    bounds = dict(zip("abc", [(-1, 1), (0, 4), (-2, 1)], strict=True))
+    model = DPLogisticRegression(4.0, 1e-5, bounds=bounds, classes=(0, 1)).fit(frame, y)
+    found = private_score(model, frame, y, epsilon=1.0, ledger=False)
+    assert isinstance(found, PrivateScore)
+    assert found.certificate.delta == min(1e-6, 1 / len(y) ** 2)
+    assert private_score(model, Stream(X, y), epsilon=1.0, ledger=False).metric == "accuracy"
+    with pytest.raises(ValueError, match="feature names"):
+        private_score(model, frame[["b", "a", "c"]], y, epsilon=1.0, ledger=False)
+
+
+def test_margins_of_one_value():
+    """A model without slopes: everything is a tie, and nothing divides by zero."""
+    X, y = table("logistic")
+    flat = model_of()
+    flat.coef_ = np.zeros((1, 3))
+    found = private_score(flat, X, y, metric="auc", epsilon=1.0, delta=1e-5, ledger=False)
+    assert found.low <= 0.5 <= found.high
+    assert public_score(flat, X, y, "auc").value == 0.5
+
+
+def test_r2_brings_the_root_mean_squared_error_of_the_same_release():
+    model, (X, y) = model_of("ridge"), table("ridge", 2000)
+    truth, misses = by_hand(model, X, y, "rmse"), 0
+    for _ in range(40):
+        score = private_score(model, X, y, epsilon=1.0, level=0.999, ledger=False)
+        (part,) = score.parts
+        assert part.name == "root mean squared error"
+        assert len(score.certificate.events) == 1
+        assert 0 <= part.population_low <= part.low <= part.value <= part.high <= part.population_high <= 5.0
+        assert part.high - part.low < 1.0  # of a range of 5
+        misses += not part.low <= truth <= part.high
+    assert misses <= 3  # a chance below 1e-7
+    (exact,) = public_score(model, X, y).parts
+    assert exact.value == pytest.approx(truth)
+
+
+def test_errors_in_the_targets_unit_need_fewer_rows_than_r2():
+    model, (X, y) = model_of("ridge"), table("ridge", 150)
+    settings = {"epsilon": 0.5, "ledger": False}
+    assert private_score(model, X, y, metric="r2", **settings).low < 0
+    for metric in ("mae", "rmse"):
+        found = private_score(model, X, y, metric=metric, **settings)
+        assert 0 <= found.low <= found.high <= 5.0
+
+
+def test_what_public_facts_tell_of_r2_is_said():
+    facts = {"metric": "auto", "delta": None, "neighbors": "replace_one", "level": 0.95}
+    assert "wider than 0 to 1" in outlook(model_of("ridge"), 3613, epsilon=0.5, **facts)
+    assert outlook(model_of("ridge"), 3_613_000, epsilon=0.5, **facts) is None
+    assert outlook(model_of("ridge"), 3613, epsilon=0.05, **{**facts, "metric": "rmse"}) is None
+    assert outlook(model_of("logistic"), 3613, epsilon=0.05, **facts) is None
+
+
+def test_a_score_under_a_charge_id_is_charged_and_released_once(tmp_path):
+    from discreet.datasets import hospital
+    from discreet.errors import LedgerError
+
+    stays = hospital(600)
+    model = DPLogisticRegression(bounds=stays.bounds, ledger=False).fit(stays.X[:300], stays.y[:300])
+    ledger = Ledger.create(tmp_path / "budget.db")
+    ledger.grant("held out", 3.0, 1e-6)
+    asked = {"epsilon": 0.5, "delta": 1e-7, "ledger": ledger, "dataset": "held out", "charge_id": "monday"}
+    first = private_score(model, stays.X[300:], stays.y[300:], metric="calibration", **asked)
+    again = private_score(model, stays.X[300:], stays.y[300:], metric="calibration", **asked)
+    assert again.to_text() == first.to_text()
+    assert ledger.spent("held out").fits == 1
+    with pytest.raises(LedgerError, match="something else"):
+        private_score(model, stays.X[300:], stays.y[300:], metric="accuracy", **asked)
+    model.coef_ = model.coef_ + 1  # another model
+    with pytest.raises(LedgerError, match="something else"):
+        private_score(model, stays.X[300:], stays.y[300:], metric="calibration", **asked)
+
+
+# --- what public facts alone make impossible is refused before the charge ------------------------------
+
+
+@pytest.fixture
+def ledger():
+    made = Ledger.create(":memory:")
+    made.grant("people", 50.0, 1e-2)
+    return made
+
+
+def charges(ledger):
+    return [entry for entry in ledger.entries() if entry.kind == "charge"]
+
+
+def many_classes(count):
+    model = DPLogisticRegression(bounds=Bounds(1.0, classes=tuple(range(count))))
+    model.n_features_in_, model.classes_ = 2, np.arange(count)
+    model.coef_, model.intercept_ = np.zeros((count, 2)), np.zeros(count)
+    return model
+
+
+@pytest.mark.parametrize("count", [1024, 1030, 2000])
+def test_a_confusion_matrix_of_too_many_classes(ledger, count):
+    model, X, y = many_classes(count), np.zeros((40, 2)), np.arange(40)
+    with pytest.raises(Unsupported, match="metric='accuracy'"):
+        private_score(model, X, y, metric="confusion", epsilon=1.0, ledger=ledger, dataset="people")
+    assert charges(ledger) == []
+    private_score(model, X, y, metric="accuracy", epsilon=1.0, ledger=ledger, dataset="people")
+    assert len(charges(ledger)) == 1
+
+
+def test_the_most_cells_are_what_one_scale_holds():
+    for cells, fits in ((noisy_sums.MOST_CELLS, True), (noisy_sums.MOST_CELLS + 1, False)):
+        rows = noisy_sums.one_hot(np.array([0]), cells)
+        made = {"fit_intercept": False, "ledger": False}
+        if fits:
+            private_data.PrivateData(rows, np.zeros(1), Bounds(1.0, classes=(0, 1), scale="global"), **made)
+        else:
+            with pytest.raises(Unsupported, match="too many columns"):
+                private_data.PrivateData(rows, np.zeros(1), Bounds(1.0, classes=(0, 1), scale="global"), **made)
+
+
+def refuse(*_, **__):
+    raise Unsupported("planted")
+
+
+PLANTS = {
+    "no lattice": (session, "unit_for", refuse),
+    "no columns": (private_data.admission, "check_containers", lambda X, *_: refuse() if X.shape[0] == 1 else None),
+    "no kernels": (private_data, "check_planned", refuse),
+}
+
+
+@covering(("metric", METRICS), ("plant", PLANTS))
+def test_a_refusal_anywhere_on_the_way_comes_before_the_charge(monkeypatch, ledger, metric, plant):
+    """Whatever depends on the plan, on classes and groups, and not on a row."""
+    monkeypatch.setattr(*PLANTS[plant])
+    name = METRICS[metric]
+    X, y = table(name, n=50)
+    with pytest.raises(DiscreetError, match="planted"):
+        private_score(model_of(name), X, y, metric=metric, epsilon=1.0, delta=1e-5, ledger=ledger, dataset="people")
+    assert charges(ledger) == []
+
+
+@covering(("epsilon", [1e-9, 1e-300, 1e3]), ("metric", METRICS))
+def test_a_budget_is_served_or_not_charged(metric, epsilon):
+    ledger = Ledger.create(":memory:")
+    ledger.grant("people", 1e4, 1e-2)
+    name = METRICS[metric]
+    X, y = table(name, n=50)
+    try:
+        private_score(model_of(name), X, y, metric=metric, epsilon=epsilon, delta=1e-5, ledger=ledger, dataset="people")
+    except DiscreetError:
+        assert charges(ledger) == []
+    else:
+        assert len(charges(ledger)) == 1
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_rehearsal_is_not_observed(metric):
+    """What is measured before the charge is of no row, and no observer takes it for an answer."""
+    name = METRICS[metric]
+    X, y = table(name, n=50)
+    with window() as seen:
+        score = private_score(model_of(name), X, y, metric=metric, epsilon=1.0, delta=1e-5, ledger=False)
+    assert len(seen) == sum(event.count for event in score.certificate.events)
+
+
+def test_the_roc_curve_is_within_its_band_and_drawn():
+    """The band holds for the whole exact curve, comes with the area for nothing, and can be drawn."""
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (4000, 3))
+    y = (rng.random(4000) < 1 / (1 + np.exp(-(X @ [2.0, -1.0, 0.5])))).astype(int)
+    model = DPLogisticRegression(2.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=False).fit(X, y)
+    exact = public_score(model, X, y, metric="auc").parts
+    missed = 0
+    for _ in range(20):
+        score = private_score(model, X, y, metric="auc", epsilon=1.0, level=0.99, ledger=False)
+        missed += any(not a.low - 1e-3 <= b.value <= a.high + 1e-3 for a, b in zip(score.parts, exact, strict=True))
+        values = [part.value for part in score.parts]
+        assert values == sorted(values)
+    assert missed <= 3  # of 20 bands of level .99
+    axes = score.plot()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("false positive rate", "true positive rate")
+    with pytest.raises(Unsupported, match="auc"):
+        private_score(model, X, y, metric="accuracy", epsilon=1.0, ledger=False).plot()

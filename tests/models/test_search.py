@@ -1,0 +1,515 @@
+"""DPRandomizedSearch: what is released, at what price, and what it refuses."""
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+import discreet
+from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, DPRandomizedSearch, DPRidge
+from discreet.accounting.events import Gaussian, RepeatedSelection
+from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.selection import Stopping
+from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.curator.observer import observe
+from discreet.curator.records import split
+from discreet.errors import MissingBounds, PlanViolation, Unsupported
+from discreet.models import search as selection_module
+from discreet.models.search_price import kinds, stopping_of
+from discreet.models.solver_choice import solver_names
+from discreet.solvers import GradientDescent
+from discreet.testing import assert_fresh_noise, neighbor_pairs
+from tests.covering import covering
+from tests.replaying import window, worst_ratio
+from tests.solvers.perturbation.cases import RELATIONS, bounds_of, stream, table
+
+FEW = {"solver": [GradientDescent(n_steps=3, clip=0.5), "cd"], "alpha": [1e-4, 1e-1]}
+
+
+def classifier(**settings):
+    return DPLogisticRegression(bounds=1.0, classes=(-1, 1), **settings)
+
+
+@pytest.fixture(scope="module")
+def rows(request):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 3))
+    return X, np.where(X @ [2.0, -1.0, 0.5] + 0.3 * rng.normal(size=300) > 0, 1, -1)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    return DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
+
+
+# ---------------------------------------------------------------------------------------------- outcome
+
+
+def test_what_is_released(fitted, rows):
+    assert set(fitted.best_params_) == {"solver", "alpha"}
+    assert fitted.best_estimator_.alpha == fitted.best_params_["alpha"]
+    assert (fitted.best_estimator_.epsilon, fitted.best_estimator_.delta) == (3.0, 1e-6)
+    assert fitted.best_estimator_.certificate_ is fitted.certificate_
+    np.testing.assert_array_equal(fitted.predict(rows[0]), fitted.best_estimator_.predict(rows[0]))
+    assert fitted.score(*rows) == fitted.best_estimator_.score(*rows)
+    assert fitted.predict_proba(rows[0]).shape == (300, 2)
+    assert fitted.predict_log_proba(rows[0]).shape == (300, 2)
+    assert fitted.decision_function(rows[0]).shape == (300,)
+    assert (fitted.classes_.tolist(), fitted.n_features_in_) == ([-1, 1], 3)
+    assert -1 < fitted.best_score_ < 2
+
+
+def test_the_certificate(fitted):
+    certificate = fitted.certificate_
+    assert certificate.is_private
+    assert (certificate.epsilon, certificate.delta, certificate.unit) == (3.0, 1e-6, "record")
+    (event,) = certificate.events
+    assert isinstance(event, RepeatedSelection)
+    assert (event.mean, event.shape) == (4.0, 0.0)
+    found = certificate.verify()
+    assert 0.99 * 3 < found.epsilon <= 3.0
+    assert certificate.solver["selected_from"] == 4
+    assert certificate.assumed_public["n"] == 300
+    assert certificate.solver["run_epsilon"] < 2.2
+    assert discreet.Certificate.from_json(certificate.to_json()) == certificate
+    assert "secret" in certificate.text()
+
+
+def test_it_is_saved_with_its_certificate(fitted, rows, tmp_path):
+    loaded = discreet.load(fitted.save(tmp_path / "best.discreet"))
+    np.testing.assert_array_equal(loaded.predict(rows[0]), fitted.predict(rows[0]))
+    assert loaded.certificate_ == fitted.certificate_
+    assert loaded.epsilon == 3.0
+
+
+def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
+    """Two fits that differ in the number of runs alone show the same, but for the noise."""
+    shown = []
+    halves = split.Part(rows[0][:200], rows[1][:200], None), split.Part(rows[0][200:], rows[1][200:], None)
+    monkeypatch.setattr(selection_module, "split", lambda *given: halves)
+    for count in (1, 7):
+        monkeypatch.setattr(Stopping, "draw", lambda self, word, count=count: count)
+        model = DPRandomizedSearch(classifier(verbose=True), {"alpha": [1e-3]}, epsilon=3.0).fit(*rows)
+        shown.append((sorted(vars(model)), sorted(vars(model.best_estimator_)), model.certificate_.to_json()))
+    assert shown[0] == shown[1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_best_score_wins_and_of_equal_ones_the_first(rows, monkeypatch):
+    scores, turns = iter([0.3, 0.9, 0.9, 0.1]), iter(range(4))
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
+    monkeypatch.setattr(selection_module, "uniform_below", lambda sides, entropy: next(turns))
+    monkeypatch.setattr(selection_module.Runs, "_score", lambda *args: next(scores))
+    model = DPRandomizedSearch(classifier(), {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, epsilon=3.0).fit(*rows)
+    assert (model.best_params_, model.best_score_) == ({"alpha": 1e-3}, 0.9)
+
+
+@pytest.mark.thorough
+def test_good_candidates_are_chosen():
+    """One candidate learns, the other is held at exactly zero: the first must win wherever a run draws it."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (2000, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    wins, solver = 0, GradientDescent(n_steps=10)
+    for seed in range(12):
+        with stream(seed):
+            either = classifier(solver=solver, penalty="l1")
+            model = DPRandomizedSearch(either, {"alpha": [1e-5, 1e3]}, epsilon=4.0, mean_runs=6).fit(X, y)
+        wins += model.best_params_["alpha"] == 1e-5
+        assert not model.certificate_.is_private
+        if model.best_params_["alpha"] == 1e-5:
+            assert model.best_score_ == pytest.approx(model.score(X, y), abs=0.15)
+    assert wins >= 10
+
+
+def test_no_run_at_all_leaves_zeros(rows, monkeypatch):
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 0)
+    model = DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="poisson").fit(*rows)
+    assert not model.best_estimator_.coef_.any()
+    assert math.isnan(model.best_score_)
+    assert set(model.predict(rows[0]).tolist()) == {-1}
+    assert model.certificate_.verify().is_private
+    ridge = DPRidge(bounds=1.0, target=(-1, 1))
+    model = DPRandomizedSearch(ridge, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
+    assert not model.predict(rows[0]).any()
+    several = DPLogisticRegression(bounds=1.0, classes=(-1, 0, 1))
+    model = DPRandomizedSearch(several, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
+    assert model.predict_proba(rows[0]).shape == (300, 3)
+
+
+# --------------------------------------------------------------------------------------------- the price
+
+
+@covering(("neighbors", RELATIONS), ("stopping", ["poisson", "geometric", "logarithmic", "auto"]))
+def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
+    estimator = DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=300))
+    chosen = DPRandomizedSearch(estimator, FEW, epsilon=2.0, neighbors=neighbors, stopping=stopping)
+    offer = chosen.offer(300, 3)
+    assert 0.99 * 2 < offer.price.epsilon <= 2.0
+    assert offer.run.epsilon < 2.0
+    fitted = chosen.fit(*rows)
+    assert fitted.certificate_.verify().epsilon <= 2.0
+    assert fitted.certificate_.neighbors == neighbors
+    assert fitted.certificate_.assumed_public["n"] == 300
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("solver", [name for name in solver_names() if name not in ("auto", "exponential")])
+def test_every_solver_can_be_selected_among(rows, solver):
+    model = DPRandomizedSearch(
+        classifier(), {"solver": [solver], "alpha": [1e-2, 1e-1]}, epsilon=4.0, stopping="logarithmic"
+    )
+    model.fit(*rows)
+    assert 3.0 < model.certificate_.verify().epsilon <= 4.0
+
+
+def test_an_approximate_sampler_cannot_be_selected_among(rows):
+    with pytest.raises(Unsupported, match="only approximate"):
+        DPRandomizedSearch(classifier(), {"solver": ["exponential"]}, epsilon=4.0).fit(*rows)
+
+
+def test_a_run_releases_what_was_priced_and_no_more(rows, monkeypatch):
+    """Counted through the window: each run's noise is at least that of the certificate's events."""
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 3)
+    with window() as seen:
+        model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=3, clip=0.5)]}, epsilon=3.0).fit(
+            *rows
+        )
+    assert [m.query for m in seen] == (["noisy_gradient"] * 3 + ["noisy_score"]) * 3
+    ((run,),) = model.certificate_.events[0].runs
+    mu = math.sqrt(sum((2 * m.unit.bound / 2**m.unit.m) ** 2 for m in seen[:3]))
+    assert mu <= 1 / run.noise_multiplier
+    assert 2 * seen[3].unit.bound / 2 ** seen[3].unit.m <= 1 / run.noise_multiplier
+    assert not model.certificate_.is_private  # somebody looked
+
+
+def test_pure_budgets(rows):
+    model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=2, clip=0.5)]}, epsilon=4.0, delta=0)
+    assert model.offer(300, 3).run.epsilon == pytest.approx(2.0)
+    assert model.fit(*rows).certificate_.verify().epsilon == pytest.approx(4.0)
+    geometric = clone(model).set_params(stopping="geometric")
+    assert geometric.offer(300, 3).run.epsilon == pytest.approx(4 / 3)
+    with pytest.raises(Unsupported, match="pure"):
+        clone(model).set_params(stopping="poisson").fit(*rows)
+
+
+def test_no_privacy_is_said(rows):
+    model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=3)]}, epsilon=math.inf).fit(*rows)
+    assert not model.certificate_.is_private
+    assert model.best_score_ == pytest.approx(model.score(*rows), abs=0.2)
+
+
+def test_the_law_by_default():
+    assert stopping_of("auto", None, 50, pure=False) == Stopping(10.0, None)
+    assert stopping_of("auto", None, 6, pure=False) == Stopping(6.0, None)
+    assert stopping_of("auto", None, 3, pure=False) == Stopping(3.0, 0.0)
+    assert stopping_of("auto", None, 1, pure=False) == Stopping(2.0, 0.0)
+    assert stopping_of("auto", 30.0, 50, pure=False) == Stopping(30.0, 0.0)
+    assert stopping_of("auto", None, 50, pure=True) == Stopping(10.0, 0.0)
+    assert stopping_of("geometric", 7, 50, pure=False) == Stopping(7, 1.0)
+
+
+def test_gaussian_runs_are_one_kind():
+    runs = [(Gaussian(2.0, 4),), (Gaussian(1.0), Gaussian(3.0)), (Gaussian(9.0),)]
+    ((event,),) = kinds(runs)
+    assert 1 / event.noise_multiplier >= max(1.0, math.hypot(1, 1 / 3))
+    assert 1 / event.noise_multiplier == pytest.approx(math.hypot(1, 1 / 3))
+
+
+def test_a_candidate_that_releases_something_else_is_stopped(rows, monkeypatch):
+    planned = selection_module.offer
+
+    def other(*asked):
+        found = planned(*asked)
+        other_price = price_plan([Gaussian(100.0)], found.run)
+        return replace(found, planned=tuple(replace(one, priced=other_price) for one in found.planned))
+
+    monkeypatch.setattr(selection_module, "offer", other)
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 1)
+    with pytest.raises(PlanViolation, match="priced"):
+        DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
+
+
+# ------------------------------------------------------------------------------------------- the privacy
+
+
+def selecting(name, relation, delta=1e-5, declared=None, **settings):
+    """A selection for replay."""
+    bounds = bounds_of(name, declared)
+    estimator = {"logistic": DPLogisticRegression, "softmax": DPLogisticRegression, "ridge": DPRidge,
+                 "poisson": DPPoissonRegressor}[name](bounds=bounds)  # fmt: skip
+    solvers = [GradientDescent(n_steps=2, clip=0.3), "svrg" if name == "softmax" else "cd"]
+
+    def fit(X, y, groups=None):
+        chosen = DPRandomizedSearch(
+            estimator, {"solver": solvers}, epsilon=3.0, delta=delta, neighbors=relation, **settings
+        )
+        return chosen.fit(X, y, groups)
+
+    return fit
+
+
+@pytest.mark.few(2)
+@covering(
+    ("name", ["logistic", "softmax", "ridge", "poisson"]), ("relation", RELATIONS), ("engine", ["dense", "sparse"])
+)
+def test_it_replays(name, relation, engine):
+    declared = 40 if relation == "add_remove" else None
+    pairs = list(neighbor_pairs(*table(name, engine, n=40), relation=relation, bounds=bounds_of(name), sampled=True))
+    ratio = worst_ratio(selecting(name, relation, declared=declared, mean_runs=4), pairs[2::25], relation)
+    assert 0.01 < ratio <= 1.0
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_persons_replay(relation):
+    declared = 20 if relation == "add_remove" else None
+    data = table("logistic", groups=True, n=60)
+    pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of("logistic"), sampled=True))
+    assert 0.01 < worst_ratio(selecting("logistic", relation, declared=declared), pairs[1::25], relation) <= 1.0
+
+
+def test_noise_is_fresh_in_every_run(monkeypatch):
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
+    assert_fresh_noise(selecting("logistic", "zero_out"), table("logistic", n=40), runs=2)
+
+
+def test_noise_that_serves_twice_is_found(monkeypatch):
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
+    monkeypatch.setattr("discreet.curator.session.current_entropy", lambda: SeededEntropy(3))
+    with pytest.raises(AssertionError, match="noise"):
+        assert_fresh_noise(selecting("logistic", "zero_out"), table("logistic", n=40), runs=1)
+
+
+def test_a_score_without_noise_is_found(monkeypatch):
+    from discreet.curator.queries import choices
+
+    plain = choices.noisy_score
+
+    def bare(session, loss, w, error):
+        monkeypatch.setattr(session, "noise", lambda release, unit, count: np.zeros(count, dtype=np.int64))
+        return plain(session, loss, w, error)
+
+    monkeypatch.setattr(choices, "noisy_score", bare)
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
+    with pytest.raises(AssertionError, match="noise"):
+        assert_fresh_noise(selecting("logistic", "zero_out"), table("logistic", n=40), runs=1)
+
+
+def test_the_same_records_for_fit_and_score_are_found(monkeypatch):
+    """The parts are disjoint: a record that is changed moves the gradients, or the score, never both."""
+
+    def moved(split):
+        monkeypatch.setattr(selection_module, "split", split)
+        monkeypatch.setattr(Stopping, "draw", lambda self, word: 1)
+        data = table("logistic", n=40)
+        changed = data._replace(y=np.where(np.arange(40) == 0, 1 - data.y, data.y))
+        seen = []
+        for one in (data, changed):
+            exact = []
+
+            def look(measurement, exact=exact):
+                exact.append((measurement.query, measurement.exact.copy()))
+                return 0 * measurement.noisy
+
+            with discreet.testing.seeded(1), observe(look):
+                selecting("logistic", "replace_one")(*one)
+            seen.append(exact)
+        return {a[0] for a, b in zip(*seen, strict=True) if (a[1] != b[1]).any()}
+
+    def overlapping(X, y, groups, numerator, held):
+        return split.Part(X[:-held], y[:-held], None), split.Part(X[:held], y[:held], None)
+
+    assert len(moved(split.split)) == 1
+    assert len(moved(overlapping)) == 2
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "list", "csr", "coo"])
+def test_parts(kind, seeded):
+    X, y = np.arange(60.0).reshape(30, 2), np.arange(30)
+    given = {
+        "array": X,
+        "frame": pd.DataFrame(X, columns=["a", "b"], index=range(5, 35)),
+        "list": X.tolist(),
+        "csr": sparse.csr_matrix(X),
+        "coo": sparse.coo_array(X),
+    }[kind]
+    with seeded(2):
+        first, second = split.split(given, pd.Series(y), None, 1 << 14)
+    assert first.n_rows + second.n_rows == 30
+    assert second.n_rows > 1
+    assert sorted([*first.y, *second.y]) == list(range(30))
+    for part in (first, second):
+        cells = part.X.toarray() if sparse.issparse(part.X) else np.asarray(part.X, dtype=float)
+        np.testing.assert_array_equal(cells[:, 0], 2 * part.y)
+
+
+@pytest.mark.parametrize("names", [list("abcabcabcd"), np.arange(10) // 3, [None, (1,), "x"] * 3 + ["y"]])
+def test_persons_stay_together(names, seeded):
+    for seed in range(5):
+        with seeded(seed):
+            one, two = split.split(np.zeros((10, 1)), np.arange(10), names, 1 << 15)
+        assert not {str(name) for name in one.groups} & {str(name) for name in two.groups}
+        assert [names[i] for i in one.y.tolist()] == one.groups.tolist()
+
+
+# -------------------------------------------------------------------------------------------- scikit-learn
+
+
+def test_clone_parameters_and_tags():
+    chosen = DPRandomizedSearch(classifier(), FEW, epsilon=2.0, stopping="geometric", mean_runs=7)
+    copy = clone(chosen)
+    assert copy.get_params(deep=False).keys() == chosen.get_params(deep=False).keys()
+    assert copy.set_params(estimator__alpha=0.5, epsilon=1.0).estimator.alpha == 0.5
+    assert is_classifier(chosen)
+    assert is_regressor(DPRandomizedSearch(None, [DPRidge(bounds=1.0, target=(0, 1))]))
+    assert not hasattr(DPRandomizedSearch(DPRidge(bounds=1.0)), "predict_proba")
+    assert hasattr(chosen, "predict_proba")
+    with pytest.raises(NotFittedError):
+        chosen.predict(np.zeros((2, 3)))
+
+
+def test_frames_and_names(rows):
+    frame = pd.DataFrame(rows[0], columns=["a", "b", "c"])
+    bounds = dict.fromkeys(frame, (-1, 1))
+    estimator = DPLogisticRegression(bounds=bounds, classes=(-1, 1))
+    model = DPRandomizedSearch(estimator, FEW, epsilon=3.0)
+    assert model.offer(300, 3).price.epsilon <= 3
+    model.fit(frame, pd.Series(rows[1]))
+    assert model.best_estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_forms_of_candidates(rows):
+    explicit = DPRandomizedSearch(classifier(), [{"alpha": 1e-3}, {"alpha": 1e-2, "solver": "gd"}], epsilon=3.0).fit(
+        *rows
+    )
+    assert explicit.best_params_["alpha"] in (1e-3, 1e-2)
+    listed = DPRandomizedSearch(None, [classifier(alpha=1e-3), classifier(solver="gd")], epsilon=3.0).fit(*rows)
+    assert listed.best_params_["candidate"] in (0, 1)
+
+
+# ----------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("estimator", "candidates", "message"),
+    [
+        (classifier(), None, "no candidates"),
+        (classifier(), [], "no candidates"),
+        (classifier(), {"alpha": []}, "alpha lists the values to try, at least one"),
+        (None, {"alpha": [1.0]}, "need an estimator"),
+        (classifier(), {"epsilon": [1.0, 2.0]}, "cannot have their own epsilon"),
+        (classifier(), [{"neighbors": "zero_out"}], "cannot have their own neighbors"),
+        (make_pipeline(classifier()), {"memory": [None]}, "own private estimators"),
+        (None, [DPLogisticRegression], "own private estimators"),
+        (None, [classifier(), DPLogisticRegression(bounds=1.0, classes=(0, 1))], "same classes"),
+        (DPLogisticRegression(bounds=1.0), {"alpha": [1.0]}, "classes are not declared"),
+        (DPRidge(bounds=1.0), {"alpha": [1.0]}, "target's range"),
+        (DPLogisticRegression(classes=(0, 1)), {"alpha": [1.0]}, "ranges of the features"),
+        (classifier(), {"solver": ["newton"]}, "solver must be"),
+    ],
+)
+def test_refused_candidates(rows, estimator, candidates, message):
+    with pytest.raises(ValueError, match=message):
+        DPRandomizedSearch(estimator, candidates, epsilon=2.0).fit(*rows)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stopping": "fixed"}, "stopping must be"),
+        ({"validation_fraction": 0.0}, "validation"),
+        ({"validation_fraction": 1.0}, "validation"),
+        ({"validation_fraction": 1e-9}, "validation"),
+        ({"mean_runs": -3.0}, "mean"),
+        ({"mean_runs": 1.0, "stopping": "geometric"}, "mean"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 2.0}, "delta"),
+        ({"neighbors": "friends"}, "neighbors"),
+        ({"neighbors": "add_remove"}, "n is private"),
+    ],
+)
+def test_refused_settings(rows, settings, message):
+    with pytest.raises(discreet.DiscreetError, match=message):
+        DPRandomizedSearch(classifier(), FEW, **settings).fit(*rows)
+
+
+def test_refused_data(rows):
+    with pytest.raises(ValueError, match="target y is None"):
+        DPRandomizedSearch(classifier(), FEW).fit(rows[0], None)
+    with pytest.raises(Unsupported, match="too few"):
+        DPRandomizedSearch(classifier(), FEW).fit(rows[0][:1], rows[1][:1])
+    with pytest.raises(Unsupported, match="one target for each row"):
+        DPRandomizedSearch(classifier(), FEW).fit(rows[0], rows[1][:-1])
+    with pytest.raises(MissingBounds, match="declared n"):
+        DPRandomizedSearch(DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=7)), FEW).fit(*rows)
+
+
+def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkeypatch):
+    asked = []
+
+    def fails(self, *args):
+        asked.append(self)
+        raise Unsupported("no")
+
+    monkeypatch.setattr(Stopping, "draw", lambda self, word: 3)
+    monkeypatch.setattr(DPLogisticRegression, "fit", fails)
+    with pytest.raises(Unsupported, match="no"):
+        DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
+    assert len(asked) == 1
+
+
+def test_warnings_of_runs_are_not_seen(rows, monkeypatch, recwarn):
+    fit = DPLogisticRegression.fit
+
+    def warns(self, *args):
+        warnings.warn("this run saw something", stacklevel=1)
+        return fit(self, *args)
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", warns)
+    DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="geometric").fit(*rows)
+    assert not [one for one in recwarn if "this run" in str(one.message)]
+
+
+def test_the_price_is_known_before_any_record():
+    chosen = DPRandomizedSearch(
+        classifier(), {"alpha": np.logspace(-5, 0, 50).tolist()}, epsilon=2.0, neighbors="zero_out"
+    )
+    offer = chosen.offer(10_000, 3)
+    assert epsilon_of(offer.priced.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
+    assert len(offer.planned) == 50
+    fewer = clone(chosen).set_params(candidates={"alpha": [1e-3]}, mean_runs=10).offer(10_000, 3)
+    assert fewer.run.epsilon == pytest.approx(offer.run.epsilon, rel=1e-6)  # the number of candidates costs nothing
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        {"fit_intercept": 2}, {"alpha": "1"}, {"start": ([1.0], 0.0)}, {"public_moments": ([0.0], [1.0])},
+        {"inference": "jackknife"}, {"inference": "sandwich"}, {"solver": "output", "start": ([0.0, 0.0], 0.0)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_candidates_that_cannot_be_fitted_are_refused_before_the_charge(candidate):
+    ledger = discreet.Ledger(":memory:")
+    ledger.grant("census", 10.0, 1e-5)
+    model = discreet.DPLogisticRegression(bounds=discreet.Bounds(1.0, classes=(0, 1)), solver="gd")
+    search = discreet.DPRandomizedSearch(model, [{}, candidate], epsilon=1.0, ledger=ledger, dataset="census")
+    with pytest.raises(discreet.DiscreetError):
+        search.fit(np.ones((60, 2)), [0, 1] * 30)
+    assert len(ledger.entries()) == 1  # the grant
+
+
+def test_a_candidate_may_start_from_a_released_model():
+    model = discreet.DPLogisticRegression(bounds=discreet.Bounds(1.0, classes=(0, 1)), solver="gd")
+    found = discreet.DPRandomizedSearch(model, [{"start": ([0.5, 0.0], 0.1)}], epsilon=1.0, delta=1e-6)
+    assert found.fit(np.ones((60, 2)), [0, 1] * 30).best_params_ == {"start": ([0.5, 0.0], 0.1)}

@@ -1,0 +1,203 @@
+"""A fit is charged before it reads a record, and one that is refused reads none, whatever the records."""
+
+import ctypes
+import faulthandler
+import mmap
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import (
+    BudgetExceeded,
+    DPLasso,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPRandomizedSearch,
+    Ledger,
+)
+from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
+from discreet.errors import MissingBounds, Unsupported
+from discreet.solvers import GradientDescent
+from tests.promises.crash.children import forked
+from tests.promises.crash.fits import (
+    CAP_DELTA,
+    CAP_EPSILON,
+    DATASET,
+    DELTA,
+    STEPS,
+    N,
+    Watched,
+    affordable,
+    compressed,
+    exhaust,
+    frame,
+    model,
+)
+from tests.promises.crash.observing import snapshot
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    where = tmp_path / "budget.db"
+    Ledger.create(where).grant(DATASET, CAP_EPSILON, CAP_DELTA)
+    return where
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return np.random.default_rng(0).uniform(-1, 1, (N, 2))
+
+
+@pytest.fixture(scope="module")
+def y(X: np.ndarray) -> np.ndarray:
+    return (X[:, 0] > 0).astype(int)
+
+
+def test_the_charge_is_on_disk_before_the_first_record_is_read(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    seen: list[int] = []
+    watched = X.view(Watched)
+    watched.when_read = lambda: seen.append(len(snapshot(path).charges))
+    model(path).fit(watched, y)
+    assert seen
+    assert set(seen) == {1}
+    model(path).fit(watched, y, charge_id="once")
+    assert set(seen) == {1, 2}
+    count = len(seen)
+    model(path).fit(watched, y, charge_id="once")
+    assert len(seen) == count
+
+
+def forbidden(array: np.ndarray) -> np.ndarray:
+    """A copy in memory that kills whoever reads it."""
+    memory = mmap.mmap(-1, array.nbytes)
+    copied = np.frombuffer(memory, dtype=array.dtype).reshape(array.shape)
+    copied[...] = array
+    address = copied.ctypes.data
+    if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), ctypes.c_size_t(len(memory)), 0):
+        pytest.skip("memory cannot be protected here")
+    faulthandler.disable()  # in the child that is about to die of it
+    return copied
+
+
+FACTS = {"bounds": 1.0, "solver": GradientDescent(n_steps=STEPS)}
+ESTIMATORS = {
+    "logistic": lambda: DPLogisticRegression(0.9, DELTA, classes=(0, 1), **FACTS),
+    "logistic, as it comes": lambda: DPLogisticRegression(0.9, DELTA, bounds=1.0, classes=(0, 1)),
+    "three classes": lambda: DPLogisticRegression(0.9, DELTA, classes=(0, 1, 2), **FACTS),
+    "linear": lambda: DPLinearRegression(0.9, DELTA, target=(0, 1), **FACTS),
+    "lasso": lambda: DPLasso(0.9, DELTA, bounds=1.0, target=(0, 1), alpha=0.01),
+    "counts": lambda: DPPoissonRegressor(0.9, DELTA, target=(0, 1), **FACTS),
+    "output": lambda: DPLogisticRegression(0.9, DELTA, bounds=1.0, classes=(0, 1), alpha=0.1, solver="output"),
+    "objective": lambda: DPLogisticRegression(0.9, DELTA, bounds=1.0, classes=(0, 1), alpha=0.1, solver="objective"),
+}
+
+
+class Deaf(SystemEntropy):
+    """Gives nothing: whoever draws from it fails."""
+
+    def words(self, count: int) -> Any:
+        raise AssertionError("entropy was drawn")
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_refused_fit_reads_no_record_and_draws_no_noise(path: Path, X: np.ndarray, y: np.ndarray, name: str) -> None:
+    exhaust(Ledger(path), X, y)
+    before = snapshot(path)
+    estimator = ESTIMATORS[name]().set_params(ledger=str(path), dataset=DATASET)
+
+    def refused() -> str:
+        with use_entropy(Deaf()), pytest.raises(BudgetExceeded) as error:
+            estimator.fit(forbidden(X), forbidden(y.astype(float)))
+        return str(error.value)
+
+    outcome = forked(refused)
+    assert outcome.signal == 0
+    assert "Nothing was charged, no record was read" in outcome.value
+    assert snapshot(path) == before
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("container", [np.asarray, frame, compressed])
+def test_no_container_is_read_by_a_refused_fit_and_every_one_after_its_charge(
+    path: Path, X: np.ndarray, y: np.ndarray, container: Callable[[np.ndarray], Any]
+) -> None:
+    """Whoever reads these records dies: a fit that is paid for does, with its charge on disk."""
+
+    def fit() -> str:
+        try:
+            model(path, 0.9).fit(container(forbidden(X)), y)
+        except BudgetExceeded as error:
+            return str(error)
+        return "fitted"
+
+    charged = 0
+    while (outcome := forked(fit)).signal == signal.SIGSEGV:
+        charged += 1
+        assert len(snapshot(path).charges) == charged
+    assert outcome.signal == 0
+    assert "no record was read" in outcome.value
+    assert charged == affordable(0.9)
+    Ledger(path).verify(prices=True)
+
+
+def test_a_refused_selection_reads_no_record(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    exhaust(Ledger(path), X, y)
+    candidates = [{"alpha": 0.1}, {"alpha": 0.01}]
+    selection = DPRandomizedSearch(
+        model(False), candidates, epsilon=1.5, delta=DELTA, ledger=str(path), dataset=DATASET
+    )
+
+    def refused() -> str:
+        with use_entropy(Deaf()), pytest.raises(BudgetExceeded) as error:
+            selection.fit(forbidden(X), forbidden(y))
+        return str(error.value)
+
+    outcome = forked(refused)
+    assert (outcome.signal, str(outcome.value)[-18:]) == (0, "no record was read")
+
+
+def test_a_refusal_says_the_same_whatever_the_records(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    exhaust(Ledger(path), X, y)
+    rng = np.random.default_rng(1)
+    tables = [
+        (X, y),
+        (rng.uniform(-1, 1, X.shape), rng.integers(0, 2, N)),
+        (np.zeros_like(X), y),
+        (np.full_like(X, np.nan), y),
+        (np.full_like(X, np.inf), np.full(N, 7)),
+        (np.full_like(X, 1e300), np.full(N, np.nan)),
+        (X.astype(object) * np.nan, [None] * N),
+        (np.full(X.shape, "a", dtype=object), np.full(N, "b", dtype=object)),
+        (X.tolist(), y.tolist()),
+        (frame(X), y),
+        (compressed(X), y),
+        (X[:20], y[:20]),
+    ]
+    texts = set()
+    for records, labels in tables:
+        for charge_id in (None, "a request"):
+            with pytest.raises(BudgetExceeded) as error:
+                model(path, 0.9).fit(records, labels, charge_id=charge_id)
+            texts.add((type(error.value), str(error.value), error.value.__cause__, error.value.__suppress_context__))
+    assert len(texts) == 1
+    text = texts.pop()[1]
+    with pytest.raises(BudgetExceeded) as error:
+        model(path, 0.95).fit(X, y)
+    assert str(error.value) == text  # it does not even say what was asked for
+
+
+@pytest.mark.parametrize("mistake", ["labels", "sparse ranges"])
+def test_a_mistake_that_the_container_shows_costs_nothing(
+    path: Path, X: np.ndarray, y: np.ndarray, mistake: str
+) -> None:
+    labels = mistake == "labels"
+    estimator = model(path) if labels else model(path, bounds=[(0.5, 1.0), (0.0, 1.0)])
+    with pytest.raises((MissingBounds, Unsupported)):
+        estimator.fit(X if labels else compressed(X), y.astype(str) if labels else y)
+    assert snapshot(path).charges == []

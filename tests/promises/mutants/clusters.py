@@ -1,0 +1,65 @@
+"""Bugs in sums over the parts of a cluster: a part counted twice, left out, or not the one that it was."""
+
+from tests.promises.mutants.mutant import Edit, Mutant
+
+_TALLY = "curator/clusters/tasks.py"
+_REMOTE = "curator/clusters/remote.py"
+_TESTS = "tests/curator/clusters/test_tally.py"
+_FITS = "tests/curator/clusters/test_dask.py"
+
+MUTANTS = (
+    Mutant(
+        "late answers counted",
+        "A task that the scheduler ran twice answers twice, and the second answer takes the place of the first.",
+        (Edit(_TALLY, "self._told.setdefault(answer.part, answer.told)", "self._told[answer.part] = answer.told"),),
+        (f"{_TESTS}::test_a_second_answer_of_a_part_is_dropped[other]",),
+        "['a', 'b', 'c']",
+    ),
+    Mutant(
+        "parts left out",
+        "A part that gives no answer is missing from the sum, and other passes have it.",
+        (Edit(_TALLY, "if self._told.keys() != self._seals.keys():", "if not self._told:"),),
+        (f"{_TESTS}::test_a_part_that_is_left_out_ends_the_fit",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "a part counted twice",
+        "The first part is added to the sum twice: its records count double.",
+        (Edit(_TALLY, "    for part in told:\n", "    for part in [told[0], *told]:\n"),),
+        (f"{_TESTS}::test_sums_are_added_exactly_and_of_one_shape",),
+        "added(parts).tolist() ==",
+    ),
+    Mutant(
+        "other records in a later pass",
+        "A part is made again from a file that has changed, and passes see different records.",
+        (Edit(_TALLY, "if seal is not None and answer.seal != seal:", "if seal is not None and answer.seal is None:"),),
+        (f"{_TESTS}::test_a_part_that_is_not_what_it_was_ends_the_fit[bytes]",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "samples by part",
+        "Every part takes the numbers of the whole sample for its own: rows are drawn by their place in a part.",
+        (
+            Edit(
+                _REMOTE,
+                "return [question.of_units(first, last) for first, last in pairwise(self._edges)]",
+                "return [question.of_units(0, last - first) for first, last in pairwise(self._edges)]",
+            ),
+        ),
+        (f"{_FITS}::test_a_sample_does_not_depend_on_the_parts[2]",),
+        "bits(fitted(",
+    ),
+    Mutant(
+        "words of a worker's error",
+        "What a task raises is passed on with its words, which may quote a cell.",
+        (
+            Edit(
+                "curator/clusters/tasks.py",
+                '        except Exception:\n            return Failed("a worker could not do its part")\n',
+                "        except Exception as error:\n            return Failed(str(error))\n",
+            ),
+        ),
+        ("tests/curator/clusters/test_tasks.py::test_an_error_is_returned_without_its_words",),
+        "SENTINEL not in repr(found)",
+    ),
+)

@@ -1,0 +1,42 @@
+"""What the library registers has a case in ``tests/registry.py``, and so is tested for every promise."""
+
+import inspect
+
+from discreet.curator import METRICS, Curator
+from discreet.losses.base import LOSSES
+from discreet.penalties.base import PENALTIES
+from discreet.solvers.base import SOLVERS
+from tests import registry
+
+PAID = ("noisy_", "select_", "sample_", "perturbed_")
+
+
+def test_solvers():
+    assert set(registry.SOLVERS) == set(SOLVERS.names())
+    for name, variants in registry.SOLVERS.items():
+        used = [case.solver if isinstance(case.solver, str) else inner(case.solver) for case in variants.values()]
+        assert any(solver == name or isinstance(solver, SOLVERS[name]) for solver in used)
+
+
+def inner(solver):
+    """Return the solver that a stage runs, or the solver itself."""
+    return inner(solver.solver) if hasattr(solver, "solver") else solver
+
+
+def test_losses():
+    assert set(registry.LOSSES) == set(LOSSES.names())
+    assert all(isinstance(loss, LOSSES[name]) for name, loss in registry.LOSSES.items())
+
+
+def test_penalties():
+    assert set(registry.PENALTIES) == set(PENALTIES.names())
+    assert all(isinstance(penalty, PENALTIES[name]) for name, penalty in registry.PENALTIES.items())
+
+
+def test_metrics():
+    assert set(registry.METRICS) == set(METRICS)
+
+
+def test_queries():
+    answers = {name for name, _ in inspect.getmembers(Curator, inspect.isfunction) if name.startswith(PAID)}
+    assert answers == set(registry.QUERIES) | set(registry.NO_SUMS)
