@@ -1,6 +1,7 @@
 """Summaries: their table, tests and texts against plain formulas; units, bases, saving, refusals."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,15 @@ def test_the_frame_is_what_plain_formulas_say():
     np.testing.assert_allclose(frame.inflation, 1 / math.sqrt(0.75))
     np.testing.assert_allclose(made().conf_int(0.8).high, frame.coef + stats.norm.ppf(0.9) * se)
     assert made().cov_params().loc["age", "a_b|c<d>"] == 0.01
+
+
+def test_what_limits_may_do_is_a_cost_of_privacy():
+    plain = made()
+    bias = np.diag([0.02, 0.0, 0.0])
+    effects = replace(plain.effects, covariance=plain.effects.covariance + bias, bias=bias)
+    frame = replace(plain, effects=effects).frame
+    assert frame.inflation["age"] == pytest.approx(math.sqrt(0.06 / 0.03))
+    assert frame.inflation["intercept"] == pytest.approx(plain.frame.inflation["intercept"])
 
 
 def test_a_noisy_variance_has_students_law():

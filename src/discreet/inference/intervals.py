@@ -286,6 +286,12 @@ class Combinations:
         variances = np.maximum(_squares(rows, self._effects.privacy), 0.0)
         return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
 
+    def sampling(self, rows: Floats) -> Floats:
+        """Return their standard errors without privacy: neither noise nor the bias that limits may cause counts."""
+        lost = self._effects.privacy + self._effects.bias
+        variances = np.maximum(_squares(rows, self._effects.covariance - lost), 1e-300)
+        return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
+
     def covariance(self, rows: Floats) -> Floats:
         """Return their covariance; NaN for those that noise hides."""
         hidden = self.hidden(rows)
@@ -308,8 +314,7 @@ class Combinations:
         se, privacy = self.deviations(rows), self.privacy(rows)
         z = found / np.where(se > 0, se, np.nan)
         p = np.array([self.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
-        sampling = np.sqrt(np.maximum(se**2 - privacy**2, 1e-300))
-        return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, se / sampling), strict=True))
+        return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, se / self.sampling(rows)), strict=True))
 
     def ends(self, row: Floats, level: float) -> tuple[float, float]:
         """Return the quantiles of (estimate - effect) / se that make the interval: Student's."""

@@ -94,17 +94,16 @@ def epsilon_for(summary: "Summary", effect: str, standard_error: float) -> float
     if not 0 < standard_error < math.inf:
         raise Unsupported("standard_error must be positive, such as 0.05")
     row = summary.combination(effect)
-    se, privacy = (float(part(row)[0]) for part in (summary.combinations.deviations, summary.combinations.privacy))
+    se, sampling = (float(part(row)[0]) for part in (summary.combinations.deviations, summary.combinations.sampling))
     if math.isnan(se):
         raise Unsupported(f"noise hides {effect}: this fit does not say what epsilon it needs; see forecast_effects()")
-    sampling = math.sqrt(max(se**2 - privacy**2, 0.0))
     if standard_error <= sampling:
         times = (sampling / standard_error) ** 2
         raise Unsupported(
             f"no epsilon has a standard error of {standard_error:g} for {effect} with these rows: sampling alone has "
             f"about {sampling:.2g}; more than {times:.2g} times as many rows may have it"
         )
-    factor = privacy / math.sqrt(standard_error**2 - sampling**2)
+    factor = math.sqrt(max(se**2 - sampling**2, 0.0) / (standard_error**2 - sampling**2))
     return epsilon_of(mu_of(certificate.epsilon, certificate.delta) * factor, certificate.delta)
 
 
