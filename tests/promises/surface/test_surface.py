@@ -25,6 +25,7 @@ from tests.promises.surface.commands import NO_RECORDS, command_entries
 from tests.promises.surface.containers import NotHeld
 from tests.promises.surface.entries import python_entries
 from tests.promises.surface.harness import count, workshop
+from tests.promises.surface.observing import Observed, compared, masked
 from tests.promises.surface.rows import ANSWER, MATRIX, matrix_cells, table_cells
 from tests.promises.surface.services import service_entries
 from tests.promises.surface.values import NUMBER, TEXT, VALUES
@@ -339,6 +340,21 @@ def test_a_value_that_hides_is_found(where, monkeypatch):
     assert any(one.kind == kinds[where] and "a value of the record" in one.what for one in found)
 
 
+@pytest.mark.parametrize(
+    ("content", "is_found"),
+    [
+        (b"[40, 13056248151688095497, 14815166750836740054]1630377budget.db980c0f6481516c90339a2e15", False),
+        (b'{"label": "48151623.42"}budget.db980c0f6e4f26c90339a2e15', True),
+        (b"48151623.42", True),
+        (b"budget.db980c0f6e4f26c90339 zq7sentinel41x", True),
+    ],
+)
+def test_digits_of_a_hash_are_no_value_of_a_record(content, is_found):
+    """A keyed hash of rows is random: it holds a sentinel's digits by chance, and tells nothing."""
+    found = list(compared(Observed(), Observed(result=None, files={"ledger/budget.db": content})))
+    assert any("a value of the record" in what for _, what in found) == is_found
+
+
 # --- in processes of their own ------------------------------------------------------------------------
 
 SCHEMA = """
@@ -383,7 +399,7 @@ def test_neighbors_look_alike_to_a_shell(line, tmp_path):
     assert (files, entries) == (other_files, other_entries)
     assert len(honest.stdout.splitlines()) == len(hostile.stdout.splitlines())
     for name in other_files - {"budget.db"}:
-        content = (tmp_path / "other" / name).read_bytes()
+        content = masked((tmp_path / "other" / name).read_bytes())
         assert TEXT.encode() not in content
         assert b"481516" not in content
 
