@@ -80,10 +80,11 @@ class Structure:
 
 @dataclass(frozen=True)
 class BentShape:
-    """A piecewise linear effect: the coefficient of each place is the effect there."""
+    """A piecewise linear effect: the coefficient of each place is the effect there, against the base's."""
 
     features: tuple[str, ...]
     places: tuple[float, ...]
+    base: int = 0
 
     @property
     def range(self) -> Range:
@@ -97,8 +98,8 @@ class BentShape:
 
     @property
     def references(self) -> tuple[float, ...]:
-        """Values that effects may be against: the lowest, whose coefficient is the base."""
-        return self.places[:1]
+        """Values that effects may be against: the place whose coefficient is the base."""
+        return (self.places[self.base],)
 
     def basis(self, x: Floats) -> Floats:
         """Return what multiplies each feature's coefficient at each x: hat functions."""
@@ -310,12 +311,19 @@ def _product(forms: list[Form]) -> Form:
     return {term: weight for term, weight in made.items() if weight}
 
 
+def middle(count: int) -> int:
+    """Return which of a range's places is the base of the others: the ends of a declared range have fewest rows."""
+    return count // 2
+
+
 def _bases(schema: "Schema", columns: list[str]) -> dict[str, int]:
-    """Return the first feature of every column all of whose cells have a coefficient."""
+    """Return the base of every column all of whose cells have a coefficient: the first category, the middle knot."""
     bases = {}
     for name, kind in schema.columns.items():
-        if kind.base is None if isinstance(kind, Category) else isinstance(kind, Number) and kind.is_bent:
+        if isinstance(kind, Category) and kind.base is None:
             bases[name] = columns.index(name)
+        elif isinstance(kind, Number) and kind.is_bent and not isinstance(kind.knots, int):
+            bases[name] = columns.index(name) + middle(len(kind.knots) + 2)
     return bases
 
 
@@ -332,7 +340,7 @@ def _shapes(schema: "Schema", layout: "Layout") -> dict[str, Shape]:
             shapes[name] = SmoothShape(smooth, kind.limits, kind.scaled_knots, kind.unit)
         elif kind.is_bent and not isinstance(kind.knots, int):
             places = (kind.limits[0], *kind.knots, kind.limits[1])
-            shapes[name] = BentShape(tuple(features[: len(places)]), places)
+            shapes[name] = BentShape(tuple(features[: len(places)]), places, middle(len(places)))
     return shapes
 
 
