@@ -186,10 +186,3 @@ def test_commands(table, tmp_path, monkeypatch):
     assert len(run("predict", "model", "table.csv").splitlines()) > 3000
     assert "noisy_weight" in run("price", "--schema", "schema.toml", "--rows", "3000")
     assert "--class-weight" in run(*fit, "2=3", "--out", "other", code=2)
-
-
-def test_a_cluster_refuses_weights_before_a_charge():
-    from discreet.curator.clusters.dask import RemoteSource
-
-    with pytest.raises(Unsupported, match="on one machine"):
-        RemoteSource.parts(None, COUNTS, checks=False)

@@ -40,7 +40,6 @@ from discreet.curator.queries.minimizers import STEPS_NEED_N as STEPS_NEED_N
 from discreet.curator.queries.minimizers import Problem as Problem
 from discreet.curator.queries.sampling import LEAST_ACCEPTANCE as LEAST_ACCEPTANCE
 from discreet.curator.queries.sampling import expected_acceptance as expected_acceptance
-from discreet.curator.records.containers import NO_WEIGHTS as NO_WEIGHTS
 from discreet.curator.records.containers import container_of as container_of
 from discreet.curator.records.containers import is_dask as is_dask
 from discreet.curator.records.containers import one_dimensional as one_dimensional

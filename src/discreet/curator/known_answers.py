@@ -291,7 +291,7 @@ def _check_smooth(loss: Loss, *, sparse: bool, grid: Grid) -> None:
         _agree(lambda limit=limit, row_norm=row_norm: passed(limit, row_norm), digits=1e-13)  # type: ignore[misc]
 
 
-def check_question(question: ExactSum, *, sparse: bool, recodes: bool) -> None:
+def check_question(question: ExactSum, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless the kernels of a question agree with their source here."""
     from discreet.curator.queries.choices import ValueQuery
     from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
@@ -299,8 +299,6 @@ def check_question(question: ExactSum, *, sparse: bool, recodes: bool) -> None:
     from discreet.curator.queries.gradients import GradientQuery
     from discreet.curator.queries.moments import MomentQuery, SquareQuery
 
-    if recodes:
-        check_recoding_kernels(sparse=sparse)
     if isinstance(question, MomentQuery):
         check_moment_kernels(moment=question.moment, sparse=sparse)
     elif isinstance(question, GradientQuery) and question.anchor is not None:

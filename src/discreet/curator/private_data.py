@@ -361,11 +361,11 @@ class PrivateData:
         if self.__stream is None:
             admission.check_containers(self.__X, self.__groups, self.scaling)
         self.__check_storage(priced.budget.neighbors)
+        if self.__stream is not None and self.__stream.elsewhere is not None:
+            self.__stream.elsewhere.check(priced.plan, loss)
         if opens:
             self.domain(priced.budget.neighbors, loss)
             self.__check_reading(priced.plan)
-            if self.__stream is not None and self.__stream.elsewhere is not None:
-                self.__stream.elsewhere.check(priced.plan, loss)
             check_planned(priced.plan, loss, pure=priced.budget.is_pure, sparse=self.__is_sparse)
             self.__passed = priced, loss
 

@@ -29,7 +29,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.atomic_files import passing
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator import NO_WEIGHTS, container_of, is_dask, is_stream
+from discreet.curator import container_of, is_dask, is_stream
 from discreet.errors import MissingBounds, Unsupported
 from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import kept
@@ -672,11 +672,10 @@ def _records_of(X: Any, y: Any, beside: Beside, bounds: Bounds, loss: Loss) -> t
         return X, y, beside
     if not is_dask(X):
         return container_of(X), y, beside
-    if beside.weights is not None or beside.offsets is not None:
-        raise Unsupported(NO_WEIGHTS)
     from discreet.curator import DaskRows
 
-    return DaskRows(X, y, bounds.classes if loss.task == "classification" else None, beside.groups), None, Beside()
+    classes = bounds.classes if loss.task == "classification" else None
+    return DaskRows(X, y, classes, beside.groups, beside.weights, beside.offsets), None, Beside()
 
 
 def warn_of_a_column(y: Any) -> None:

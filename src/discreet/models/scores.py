@@ -29,6 +29,7 @@ from discreet.curator import (
     check_measurable,
     container_of,
     expected_interval,
+    is_dask,
     is_stream,
     measure_private,
     measure_public,
@@ -250,11 +251,15 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def released(model: Any, X: Any) -> Released:
-    """The model's numbers, after a check that these columns are its own: by names and shapes only."""
+def _own(model: Any) -> DPLinearModel:
     if not isinstance(model, DPLinearModel):
         raise Unsupported("a private score needs one of discreet's fitted estimators, such as DPLogisticRegression")
-    check_is_fitted(model)
+    return model
+
+
+def released(model: Any, X: Any) -> Released:
+    """The model's numbers, after a check that these columns are its own: by names and shapes only."""
+    check_is_fitted(_own(model))
     facts = facts_of(model)
     if facts.bounds.offsets is not None and not (is_stream(X) and "offsets" in X.columns_beside):
         raise Unsupported(
@@ -395,7 +400,7 @@ def private_score(
     """
     settings = {"metric": metric, "by": by, "epsilon": epsilon, "delta": delta, "neighbors": neighbors}
     settings |= {"allow_large_delta": allow_large_delta, "level": level, "ledger": ledger, "dataset": dataset}
-    X = container_of(X)
+    X, y, groups = _rows_of(model, X, y, groups)
     ready = _prepared(model, X, y, groups, **settings)
     claim = ready.claim
 
@@ -403,7 +408,8 @@ def private_score(
         if not is_stream(X):
             ready.data.recognize(reservation)
         noisy = NoisySums(ready.priced, groups, progress)
-        how: dict[str, Any] = {"level": level, "groups": ready.parts}
+        n = ready.n if ready.priced.budget.neighbors.n_is_public else None
+        how: dict[str, Any] = {"level": level, "groups": ready.parts, "n": n}
         measured = measure_private(ready.name, ready.fitted, X, y, noisy, reservation=reservation, **how)
         return measured, claim, noisy.issued
 
@@ -421,6 +427,20 @@ def private_score(
         return score
     with noted(reservation):
         return PrivateScore.from_text(reservation.settle(score.to_text()))
+
+
+def _rows_of(model: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, Any]:
+    """Return rows as a score takes them; Dask collections as one stream, read by workers."""
+    if is_stream(X):
+        return X, y, groups
+    if not is_dask(X):
+        return container_of(X), y, groups
+    if y is None:
+        raise Unsupported("a score needs the targets: pass y")
+    from discreet.curator import DaskRows
+
+    facts = facts_of(_own(model))
+    return DaskRows(X, y, facts.bounds.classes if facts.loss.task == "classification" else None, groups), None, None
 
 
 def priced_score(model: Any, X: Any, **settings: Any) -> PricedPlan:

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.curator.clusters import dask
+from discreet.curator.clusters.remote import RemoteEngine
 from discreet.testing import seeded
 
 N = 230
@@ -59,7 +60,7 @@ class Passes:
     """Counts the passes over the records, and does something while one of them is under way."""
 
     def __init__(self, monkeypatch, at=None, then=None):
-        self.count, honest = 0, dask.DaskEngine.total
+        self.count, honest = 0, RemoteEngine.total
         mapped = dask._mapped
 
         def total(engine, question):
@@ -72,7 +73,7 @@ class Passes:
                 then()
             return futures
 
-        monkeypatch.setattr(dask.DaskEngine, "total", total)
+        monkeypatch.setattr(RemoteEngine, "total", total)
         monkeypatch.setattr(dask, "_mapped", asked)
 
 

@@ -436,11 +436,11 @@ def test_under_add_remove_nothing_is_counted_before_the_charge(threads, monkeypa
     assert not {"kept", "parts"} & set(found.certificate_.assumed_public)
 
 
-def test_private_scores_and_searches_refuse_rows_on_a_cluster(threads):
-    from discreet import private_score
+def test_public_scores_refuse_rows_on_a_cluster(threads):
+    from discreet import public_score
 
-    with pytest.raises(Unsupported, match="only fit and predict"):
-        private_score(fitted("logistic"), in_parts(X, 2), in_parts(BINARY, 2), epsilon=1.0)
+    with pytest.raises(Unsupported, match="on a cluster"):
+        public_score(fitted("logistic"), in_parts(X, 2), in_parts(BINARY, 2))
 
 
 def test_a_collection_without_a_cluster_is_refused(monkeypatch):

@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.curator.clusters import dask as dask_parts
-from discreet.curator.clusters import persons
+from discreet.curator.clusters import persons, tasks
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
 from discreet.scale import cluster
@@ -131,6 +131,22 @@ def test_a_piece_that_comes_twice_or_not_at_all_is_refused():
     piece = persons.Piece(0, b"", np.zeros(2), np.arange(2), {}, None, 0)
     for pieces in ([piece, piece], [replace(piece, number=1)]):
         assert "once each" in persons.gather(0, persons.CountPersons(), *pieces).reason
+
+
+def test_pieces_that_come_in_any_order_are_counted_once():
+    rows = tasks.ArrayRows(3, (0, 1), beside=("groups",))
+    dealing, finish = persons.Dealing(2, b"0123456789abcdef"), persons.CountPersons()
+    given = [(X[k::2], BINARY[k::2], NUMBERS[k::2]) for k in range(2)]
+    hands = [persons.deal(k, rows, dealing, persons.NoColumns(), *part) for k, part in enumerate(given)]
+    pieces = [(0, hand[0]) for hand in hands]
+    (expected,) = persons.gather_addressed(0, pieces, finish=finish, parts=2)
+    (found,) = persons.gather_addressed(0, [*pieces[::-1], pieces[0]], finish=finish, parts=2)
+    assert found == expected
+    (lost,) = persons.gather_addressed(0, pieces[1:], finish=finish, parts=2)
+    assert isinstance(lost, tasks.Failed)
+    failed = tasks.Failed("why")
+    assert persons.gather_addressed(0, [*pieces, (0, failed)], finish=finish, parts=2) == [failed]
+    assert persons.addressed(failed, parts=2) == [(0, failed), (1, failed)]
 
 
 def test_equal_names_go_to_one_part():

@@ -12,9 +12,10 @@ import pytest
 
 from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.curator.clusters import spark as spark_parts
+from discreet.curator.clusters.remote import RemoteEngine
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
-from discreet.schema import Category, Number, Target
+from discreet.schema import Category, Number, Target, Weight
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
 from tests.covering import covering
@@ -74,10 +75,10 @@ def ledger():
     return ledger
 
 
-def in_parts(spark, parts, frame=FRAME):
+def in_parts(spark, parts, frame=FRAME, types=TYPES):
     """Return a frame of Spark with the same rows in the same order."""
     rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.astype(object).values.tolist()]
-    return spark.createDataFrame(spark.sparkContext.parallelize(rows, parts), TYPES)
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, parts), types)
 
 
 def fitted(data, declared=None, **settings):
@@ -94,18 +95,18 @@ def released(model):
 
 def before_pass(monkeypatch, at, then):
     """Do something before one of the passes over the records, given their engine."""
-    honest, passes = spark_parts.SparkEngine.total, iter(range(1, 1000))
+    honest, passes = RemoteEngine.total, iter(range(1, 1000))
 
     def total(engine, question):
         if next(passes) == at:
             then(engine)
         return honest(engine, question)
 
-    monkeypatch.setattr(spark_parts.SparkEngine, "total", total)
+    monkeypatch.setattr(RemoteEngine, "total", total)
 
 
 def forget(engine):
-    engine._kept.parts.unpersist(blocking=True)
+    engine._held.parts.unpersist(blocking=True)
 
 
 @covering(("solver", SOLVERS), ("parts", [1, 2, 7]))
@@ -146,7 +147,7 @@ def test_partitions_without_rows_and_frames_without_partitions(spark, rows):
 def test_partitions_that_are_made_again_cost_no_bit_and_no_charge(spark, monkeypatch, ledger, solver):
     expected = released(fitted(FRAME, solver=SOLVERS[solver]))
     data, forgotten = in_parts(spark, 3), []
-    before_pass(monkeypatch, 3, lambda engine: (forget(engine), forgotten.append(engine._kept.parts.is_cached)))
+    before_pass(monkeypatch, 3, lambda engine: (forget(engine), forgotten.append(engine._held.parts.is_cached)))
     found = fitted(data, solver=SOLVERS[solver], ledger=ledger, dataset="records")
     assert forgotten == [False]
     assert released(found)[0] == expected[0]
@@ -169,24 +170,24 @@ def test_a_source_that_changes_between_passes_fails_closed(spark, monkeypatch, l
 
 
 def test_answers_that_come_twice_are_counted_once(spark, monkeypatch):
-    honest, planted = spark_parts._gathered, []
+    honest, planted = spark_parts._answered, []
 
     def twice(answers):
         told = honest(answers)
         planted.append(len(told))
         return [*told, *told[::-1]]
 
-    monkeypatch.setattr(spark_parts, "_gathered", twice)
+    monkeypatch.setattr(spark_parts, "_answered", twice)
     found = fitted(in_parts(spark, 3), solver=GD)
     assert set(planted) == {3}
     assert released(found) == released(fitted(FRAME, solver=GD))
 
 
 def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(spark, monkeypatch, ledger):
-    honest = spark_parts._gathered
+    honest = spark_parts._answered
 
     def lossy(engine):
-        monkeypatch.setattr(spark_parts, "_gathered", lambda answers: honest(answers)[1:])
+        monkeypatch.setattr(spark_parts, "_answered", lambda answers: honest(answers)[1:])
 
     before_pass(monkeypatch, 2, lossy)
     with pytest.raises(ClusterFailed, match="once each"):
@@ -210,7 +211,7 @@ def test_errors_on_executors_carry_no_value(spark, ledger):
 
 def test_a_task_of_ours_returns_its_failure_without_its_words(spark, monkeypatch, ledger):
     """The rows are read by a task that fails on a value, on an executor, after the charge."""
-    honest = spark_parts.SparkParts._made
+    honest = spark_parts.SparkParts._read
 
     class Broken:
         def stream(self, *given):
@@ -220,7 +221,7 @@ def test_a_task_of_ours_returns_its_failure_without_its_words(spark, monkeypatch
         parts._rows = Broken()
         return honest(parts, task, *words)
 
-    monkeypatch.setattr(spark_parts.SparkParts, "_made", made)
+    monkeypatch.setattr(spark_parts.SparkParts, "_read", made)
     with pytest.raises(ClusterFailed, match="a worker could not do its part; what was charged") as caught:
         fitted(in_parts(spark, 2), solver=GD, ledger=ledger, dataset="records")
     assert SENTINEL not in "".join(traceback.format_exception(caught.value))
@@ -241,13 +242,13 @@ def test_executors_import_neither_noise_nor_entropy_nor_ledger(spark):
 
 
 def test_executors_keep_nothing_after_a_fit(spark, monkeypatch):
-    kept, honest = [], spark_parts.Kept.__init__
+    kept, honest = [], spark_parts.SparkHeld.__init__
 
     def made(self, parts):
         honest(self, parts)
         kept.append(parts)
 
-    monkeypatch.setattr(spark_parts.Kept, "__init__", made)
+    monkeypatch.setattr(spark_parts.SparkHeld, "__init__", made)
     seen = []
     before_pass(monkeypatch, 2, lambda engine: seen.append(kept[0].is_cached))
     fitted(in_parts(spark, 3))
@@ -265,20 +266,45 @@ def test_one_shot_methods_are_refused_before_the_charge(spark, ledger, solver):
 
 
 def test_other_code_on_executors_is_refused_before_the_charge(spark, monkeypatch, ledger):
-    monkeypatch.setattr(spark_parts.spark_tasks, "look", lambda _, loss, sampled: ("0.0", "0"))
-    with pytest.raises(ClusterFailed, match="Nothing was charged"):
+    monkeypatch.setattr(spark_parts.tasks, "look", lambda _, loss, sampled: ("here:7", ("0.0", "0")))
+    with pytest.raises(ClusterFailed, match=r"worker here:7 runs other code .* Nothing was charged"):
         fitted(in_parts(spark, 2), ledger=ledger, dataset="records")
     assert ledger.spent("records").fits == 0
 
 
-def test_persons_are_refused_before_the_charge(spark):
-    from pyspark.sql.functions import lit
+WHO = FRAME.assign(who=np.random.default_rng(4).integers(0, N // 3, N), w=np.random.default_rng(5).uniform(0, 2, N))
+WHO_TYPES = f"{TYPES}, who bigint, w double"
 
-    ledger = Ledger(":memory:")
-    ledger.grant("t", epsilon=9.0, delta=1e-3, neighbors="replace_one", unit="person")
-    with pytest.raises(Unsupported, match="Parquet"):
-        fitted(in_parts(spark, 2).withColumn("who", lit(1)), schema(person="who"), ledger=ledger, dataset="t")
-    assert ledger.spent("t").fits == 0
+
+@covering(("solver", SOLVERS), ("parts", [1, 2, 7]), ("neighbors", ["replace_one", "add_remove"]))
+def test_persons_are_brought_together_with_the_bits_of_memory(spark, solver, parts, neighbors):
+    settings = {"solver": SOLVERS[solver], "neighbors": neighbors}
+    found = fitted(in_parts(spark, parts, WHO, WHO_TYPES), schema(person="who"), **settings)
+    assert released(found) == released(fitted(WHO, schema(person="who"), **settings))
+    assert found.certificate_.unit == "person"
+
+
+def test_private_ranges_of_persons_have_the_bits_of_memory(spark):
+    declared = schema(Number("private", within=(-5000, 5000)), person="who")
+    assert released(fitted(in_parts(spark, 3, WHO, WHO_TYPES), declared)) == released(fitted(WHO, declared))
+
+
+@pytest.mark.parametrize("person", [None, "who"])
+def test_weights_have_the_bits_of_memory(spark, person):
+    declared = schema(person=person, weight=Weight("w", (0.1, 2.0)))
+    assert released(fitted(in_parts(spark, 3, WHO, WHO_TYPES), declared)) == released(fitted(WHO, declared))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "auc", "calibration"])
+@pytest.mark.parametrize("person", [None, "who"])
+def test_scores_have_the_bits_of_memory(spark, metric, person):
+    model = fitted(WHO, schema(person=person), solver=GD)
+
+    def scored(table):
+        with seeded(4):
+            return model.private_score(table, epsilon=2.0, delta=1e-6, metric=metric).to_text()
+
+    assert scored(in_parts(spark, 3, WHO, WHO_TYPES)) == scored(WHO)
 
 
 def test_wrong_types_and_columns_are_refused_before_a_row_is_read(spark):

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Bounds, Schema
-from discreet.curator.clusters.tasks import Answer, Failed, TableRows, ask, encode, outcome, sealed, unpacked
+from discreet.curator.clusters.tasks import Answer, Failed, TableRows, answer, ask, encode, outcome, sealed, unpacked
 from discreet.curator.known_answers import known_records
 from discreet.curator.queries.moments import MomentQuery
 from discreet.curator.records.admission import TargetScaling, scaling_for
@@ -48,12 +48,12 @@ def test_a_failure_is_returned_without_its_words():
 def test_a_part_answers_the_question_of_its_own_number():
     part = sealed(1, known_records(False))
     questions = [None, MomentQuery(1 << 34, 40.0, moment="outer"), None]
-    found = ask(part, questions=questions, placement=None)
+    found = ask(part, task=answer, asked=questions, placement=None)
     assert isinstance(found, Answer)
     assert (found.part, found.seal) == (1, part.seal)
-    assert isinstance(ask(part, questions=questions[:1], placement=None), Failed)
+    assert isinstance(ask(part, task=answer, asked=questions[:1], placement=None), Failed)
     handed_on = Failed("a worker could not do its part")
-    assert ask(handed_on, questions=questions, placement=None) is handed_on
+    assert ask(handed_on, task=answer, asked=questions, placement=None) is handed_on
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])

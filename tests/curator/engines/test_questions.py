@@ -14,7 +14,8 @@ from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData  # noqa: F401  imports every question
 from discreet.curator.clusters import tasks
-from discreet.curator.clusters.dask import DaskEngine
+from discreet.curator.clusters.dask import DaskHeld
+from discreet.curator.clusters.remote import RemoteEngine
 from discreet.curator.engines.base import ExactSum
 from discreet.curator.engines.local import engine_for
 from discreet.curator.engines.parts import PartedEngine
@@ -120,8 +121,7 @@ def on_dask(client, records, parts):
     edges = np.linspace(0, records.n_units, parts + 1).astype(int).tolist()
     sealed = [tasks.sealed(k, records.part(a, b)) for k, (a, b) in enumerate(pairwise(edges))]
     futures = [client.submit(lambda part=part: part, pure=False) for part in sealed]
-    facts = tasks.software(), records.grid, records.n_columns
-    return DaskEngine(client, futures, [part.seal for part in sealed], *facts)
+    return RemoteEngine(DaskHeld(client, futures), [part.seal for part in sealed], records.grid, records.n_columns)
 
 
 def engines(client, layout, folder):

@@ -6,6 +6,7 @@ _TALLY = "curator/clusters/tasks.py"
 _REMOTE = "curator/clusters/remote.py"
 _TESTS = "tests/curator/clusters/test_tally.py"
 _FITS = "tests/curator/clusters/test_dask.py"
+_SCORES = "tests/curator/clusters/test_scores.py"
 
 MUTANTS = (
     Mutant(
@@ -48,6 +49,61 @@ MUTANTS = (
         ),
         (f"{_FITS}::test_a_sample_does_not_depend_on_the_parts[2]",),
         "bits(fitted(",
+    ),
+    Mutant(
+        "persons of different readings",
+        "Parts of persons that were gathered from different readings of a table are taken together.",
+        (Edit(_REMOTE, "if len(set(sources)) > 1:", "if len(set(sources)) > 99:"),),
+        ("tests/curator/clusters/test_persons.py::test_pieces_of_different_readings_end_the_fit",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
+        "pieces of persons left out",
+        "A new part is made of the pieces that have come, and the rows of the others are in no part.",
+        (
+            Edit(
+                "curator/clusters/persons.py",
+                "    if found.keys() != set(range(parts)):\n        return [Failed(LOST)]\n"
+                "    return [gather(number, finish, *(found[part] for part in range(parts)))]",
+                "    some = [replace(piece, number=k) for k, piece in enumerate(found.values())]\n"
+                "    return [gather(0, finish, *some)]",
+            ),
+            Edit(
+                "curator/clusters/persons.py",
+                "from dataclasses import dataclass\n",
+                "from dataclasses import dataclass, replace\n",
+            ),
+        ),
+        ("tests/curator/clusters/test_persons.py::test_pieces_that_come_in_any_order_are_counted_once",),
+        "isinstance",
+    ),
+    Mutant(
+        "scored rows without their persons",
+        "Each row of a person counts as a record of its own in a score on a cluster.",
+        (
+            Edit(
+                _TALLY,
+                "persons = None if values.starts is None else np.repeat(np.arange(values.n_units), np.diff(values.starts))",
+                "persons = None",
+            ),
+        ),
+        (f"{_SCORES}::test_every_metric_has_the_bits_of_memory[True-accuracy]",),
+        "to_text()",
+    ),
+    Mutant(
+        "a score charged on a cluster that cannot answer",
+        "Workers are looked at before the charge of a fit only.",
+        (
+            Edit(
+                "curator/private_data.py",
+                "        if self.__stream is not None and self.__stream.elsewhere is not None:\n"
+                "            self.__stream.elsewhere.check(priced.plan, loss)\n",
+                "        if opens and self.__stream is not None and self.__stream.elsewhere is not None:\n"
+                "            self.__stream.elsewhere.check(priced.plan, loss)\n",
+            ),
+        ),
+        (f"{_SCORES}::test_other_code_on_a_worker_is_refused_before_the_charge",),
+        "fits",
     ),
     Mutant(
         "words of a worker's error",

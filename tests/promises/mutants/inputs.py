@@ -130,9 +130,9 @@ MUTANTS = (
         "A score takes a stream's labels as they are: one that was not declared ends the score with an error.",
         (
             Edit(
-                "curator/metrics/predictions.py",
-                "        found = values(margins, model.known(targets))\n",
-                "        found = values(margins, targets)\n",
+                "curator/metrics/row_values.py",
+                "(self.model, margins, self.model.known(targets))",
+                "(self.model, margins, targets)",
             ),
         ),
         ("tests/promises/test_sensitivity.py::test_every_score_in_other_containers_and_by_group[brier-stream]",),
@@ -143,7 +143,7 @@ MUTANTS = (
         "A row's number is counted in the place of each group, so that groups are not free.",
         (
             Edit(
-                "curator/metrics/noisy_sums.py",
+                "curator/metrics/row_values.py",
                 "    cells = 2 * place[kept, None] + np.arange(2)\n",
                 "    squares = np.tile(squares, size)\n"
                 "    ends = size * ends\n"

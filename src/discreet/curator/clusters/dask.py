@@ -11,10 +11,11 @@ from __future__ import annotations
 import ipaddress
 import math
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,19 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.curator.clusters import persons, tasks
-from discreet.curator.clusters.remote import (
-    NO_WORKERS,
-    OUT_OF_REACH,
-    Opened,
-    RemoteEngine,
-    add_all,
-    check_probes,
-    counted,
-    refuse_whole,
-    silenced,
-)
-from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, Seal, TableRows, Tally, added, describe
-from discreet.curator.engines.base import Engine, ExactSum
+from discreet.curator.clusters.remote import NO_WORKERS, OUT_OF_REACH, Held, RemoteParts, add_all, silenced
+from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, TableRows, Tally, describe
 from discreet.curator.records import containers
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, FrameSource, Source
@@ -44,10 +34,6 @@ from discreet.errors import ClusterFailed, Unsupported
 from discreet.typing import Integers
 
 if TYPE_CHECKING:
-    from discreet.accounting.plan import Plan
-    from discreet.curator.lattice.lattice import Grid
-    from discreet.curator.records.recoding import Placement
-    from discreet.curator.records.stream import Encoding
     from discreet.losses.base import Loss
     from discreet.schema.schema import Schema
 
@@ -197,12 +183,27 @@ _PATIENCE = 60.0
 Value = TypeVar("Value")
 
 
-class DaskParts:
-    """Rows on a cluster, in parts that are not encoded yet: each is what ``rows`` makes a stream of, once read there.
+class DaskHeld(Held):
+    """Parts that workers keep, as futures in the order of their numbers."""
+
+    def __init__(self, client: Any, futures: Sequence[Any]) -> None:
+        self._client, self._futures = client, list(futures)
+
+    def map(self, task: Callable[..., Any], **words: Any) -> DaskHeld:
+        return DaskHeld(self._client, _mapped(self._client, task, self._futures, **words))
+
+    def told(
+        self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
+    ) -> list[Value]:
+        columns = [self._futures] if asked is None else [self._futures, asked]
+        return _collected(self._client, _mapped(self._client, task, *columns, **words), tally)
+
+
+class DaskParts(RemoteParts):
+    """Rows on the workers of a cluster.
 
     ``pieces`` holds one tuple per part: delayed blocks of a collection, or what names a part of a file. ``sizes`` are
-    the parts' numbers of rows where a container declares them. ``has_persons``: rows of one person may be in several
-    parts, and are brought together (``persons.py``).
+    the parts' numbers of rows where a container declares them. ``files`` are those that every worker must see.
     """
 
     def __init__(
@@ -213,83 +214,48 @@ class DaskParts:
         sizes: Sequence[int] | None = None,
         *,
         has_persons: bool = False,
+        files: Mapping[str, int] | None = None,
     ) -> None:
-        self._client, self._rows, self._pieces = client, rows, list(pieces)
-        self._sizes = None if sizes is None or has_persons else list(sizes)
-        self._has_persons = has_persons
-        self._software = tasks.software()
+        super().__init__(rows, has_persons=has_persons)
+        self._client, self._pieces, self._files = client, list(pieces), dict(files or {})
+        self._units = None if sizes is None or has_persons else sum(sizes)
+        self.kept = {"kept": "dask workers", "parts": len(self._pieces)}
 
-    @property
-    def parts(self) -> int:
-        """The number of parts."""
-        return len(self._pieces)
-
-    @property
-    def kept(self) -> dict[str, Any]:
-        """Where parts are kept, for the certificate."""
-        return {"kept": "dask workers", "parts": self.parts}
-
-    def check(self, plan: Plan, loss: Loss) -> None:
-        """Refuse what parts cannot answer, and a cluster whose workers run other code than this process."""
-        refuse_whole(plan)
+    def _probed(self, loss: Loss, *, sampled: bool) -> dict[str, Any]:
         run = self._client.run
-        found = silenced(lambda: run(tasks.probe, loss, plan.is_sampled, on_error="return"), OUT_OF_REACH)
-        told = [one for one in found.values() if not isinstance(one, OSError)]  # of workers that are gone
-        check_probes(told, loss, sampled=plan.is_sampled)
+        found = silenced(lambda: run(tasks.probe, loss, sampled, self._files, on_error="return"), OUT_OF_REACH)
+        return {worker: told for worker, told in found.items() if not isinstance(told, OSError)}  # others are gone
 
     def count(self) -> int:
         """Return the number of rows, as declared or counted by workers; of persons, where there are any."""
-        if self._sizes is None:
-            self._sizes = counted(self._persons if self._has_persons else lambda: self._told(tasks.count_rows))
-        return sum(self._sizes)
+        if self._units is None:
+            self._units = super().count()
+        return self._units
 
-    def _persons(self) -> list[int]:
-        return self._of_persons(self._gathered(persons.NoColumns(), persons.CountPersons()))
+    def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
+        return _collected(self._client, self._submitted(task, *words), self._tally())
 
-    def cells(self) -> dict[int, Integers]:
-        """Return how many rows are in each cell that ranges are estimated from, by how many rows persons have."""
-        if not self._has_persons:
-            return {1: added(self._told(tasks.count_cells))}
-        total: dict[int, Integers] = {}
-        for counts in self._of_persons(self._gathered(persons.RangeCells(), persons.CountCells())):
-            for share, rows in counts.items():
-                total[share] = total[share] + rows if share in total else rows
-        return total
+    def _made(self, task: Callable[..., Any], *words: Any) -> Held:
+        return DaskHeld(self._client, self._submitted(task, *words))
 
-    def encoded(self, how: Encoding) -> Opened:
-        """Encode every part where it is read, and keep it there, each person's rows in one part."""
-        if self._has_persons:
-            futures = self._gathered(persons.EncodedRows(how), persons.EncodePersons(how))
-        else:
-            futures = self._submitted(tasks.encode, how)
-        told = self._collected(_mapped(self._client, tasks.seen_of, futures))
-        _check_sources(seen.sources for _, seen in told)
-        seals, scaling = [seal for seal, _ in told], how.scaling
-        places = _places_of(self._client, futures, seals, self._software) if self._has_persons else None
-        facts = (self._software, scaling.grid, scaling.width)
-        return Opened(DaskEngine(self._client, futures, seals, *facts, places=places), [seen for _, seen in told])
+    def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
+        return _collected(self._client, self._gathered(columns_of, finish), self._tally())
 
-    def _told(self, task: Callable[..., Any]) -> list[Any]:
-        return self._collected(self._submitted(task))
+    def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
+        return DaskHeld(self._client, self._gathered(columns_of, finish))
 
-    def _of_persons(self, futures: Sequence[Any]) -> list[Any]:
-        """Return what parts of persons tell, if all of them were made of the same rows."""
-        told = self._collected(futures)
-        _check_sources(sources for sources, _ in told)
-        return [found for _, found in told]
-
-    def _collected(self, futures: Sequence[Any]) -> list[Any]:
-        tally: Tally[Any] = Tally(dict.fromkeys(range(self.parts)), self._software)
-        return _collected(self._client, futures, tally)
+    def _tally(self) -> Tally[Any]:
+        return Tally(dict.fromkeys(range(len(self._pieces))))
 
     def _gathered(self, columns_of: Any, finish: Any) -> list[Any]:
         """Return one future per new part, each of some persons with all their rows: as many as were read."""
         from dask import delayed
 
-        dealing = persons.Dealing(self.parts, secrets.token_bytes(16))
+        count = len(self._pieces)
+        dealing = persons.Dealing(count, secrets.token_bytes(16))
         deal, piece, gather = (delayed(task, pure=False) for task in (persons.deal, persons.piece_of, persons.gather))
         hands = [deal(number, self._rows, dealing, columns_of, *given) for number, given in enumerate(self._pieces)]
-        parts = [gather(part, finish, *(piece(hand, part) for hand in hands)) for part in range(self.parts)]
+        parts = [gather(part, finish, *(piece(hand, part) for hand in hands)) for part in range(count)]
         return silenced(lambda: list(self._client.compute(parts, retries=_RETRIES)))
 
     def _submitted(self, task: Callable[..., Any], *words: Any) -> list[Any]:
@@ -299,61 +265,6 @@ class DaskParts:
         made = delayed(task, pure=False)
         asked = [made(number, self._rows, *words, *piece) for number, piece in enumerate(self._pieces)]
         return silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
-
-
-def _check_sources(sources: Iterable[bytes]) -> None:
-    """Refuse parts that were gathered from different readings of a table: a row might be in two of them, or none."""
-    if len(set(sources)) > 1:
-        raise ClusterFailed(tasks.CHANGED)
-
-
-def _places_of(
-    client: Any, parts: Sequence[Any], seals: Sequence[Seal], software: tuple[str, ...]
-) -> Callable[[], Integers]:
-    """Return what tells where each person is among those of all parts: a name per person, asked for samples."""
-
-    @cache
-    def places() -> Integers:
-        tally: Tally[tasks.Ranks] = Tally(dict(enumerate(seals)), software)
-        return persons.places_of(_collected(client, _mapped(client, persons.ranks_of, parts), tally))
-
-    return places
-
-
-class DaskEngine(RemoteEngine):
-    """Encoded parts on workers, and exact sums over all of them.
-
-    ``placement`` recodes each part on the way through a pass.
-    """
-
-    def __init__(
-        self,
-        client: Any,
-        parts: Sequence[Any],
-        seals: Sequence[Seal],
-        software: tuple[str, ...],
-        grid: Grid,
-        n_columns: int,
-        *,
-        placement: Placement | None = None,
-        places: Callable[[], Integers] | None = None,
-    ) -> None:
-        super().__init__(seals, software, places)
-        self._client, self._parts = client, list(parts)
-        self._placement, self.grid, self.n_columns = placement, grid, n_columns
-
-    def total(self, question: ExactSum) -> Integers:
-        asked = self.asked(question)
-        futures = _mapped(self._client, tasks.answer, self._parts, asked, placement=self._placement)
-        return added(_collected(self._client, futures, self.tally()))
-
-    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
-        parts = self._parts
-        if not once:
-            parts = _mapped(self._client, tasks.recode, self._parts, placement=placement)
-        facts = (self._seals, self._software, placement.grid, placement.n_columns)
-        on_the_way = placement if once else None
-        return DaskEngine(self._client, parts, *facts, placement=on_the_way, places=self._places)
 
 
 def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
@@ -410,9 +321,20 @@ _UNLIKE = "y must be a Dask column that is partitioned as X is, or the name of a
 
 
 class DaskRows(RecordStream):
-    """Dask arrays or frames of features and targets, and of persons; ``y`` may name a column of the frame."""
+    """Dask arrays or frames of features and targets; ``y`` may name a column of the frame.
 
-    def __init__(self, X: Any, y: Any, classes: Sequence[Any] | None, groups: Any = None) -> None:
+    ``groups``, ``weights`` and ``offsets`` are Dask columns that are partitioned as X is.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        classes: Sequence[Any] | None,
+        groups: Any = None,
+        weights: Any = None,
+        offsets: Any = None,
+    ) -> None:
         sample, pieces, sizes = _blocks(X)
         self.is_named, target = hasattr(sample, "columns"), None
         if self.is_named and isinstance(y, str):
@@ -424,16 +346,19 @@ class DaskRows(RecordStream):
         else:
             self.target_kinds = [containers.kind_of(y.dtype)] if hasattr(y, "dtype") else []
             pieces = [(*piece, other) for piece, other in zip(pieces, _targets(X, y, len(pieces)), strict=True)]
-        if groups is not None:
-            if not containers.is_dask(groups) or getattr(groups, "ndim", 1) != 1:
-                raise Unsupported("groups must be a Dask column that is partitioned as X is, one name for each row")
-            pieces = [(*piece, names) for piece, names in zip(pieces, _targets(X, groups, len(pieces)), strict=True)]
+        given = {"groups": groups, "weights": weights, "offsets": offsets}
+        beside = {name: column for name, column in given.items() if column is not None}
+        for name, column in beside.items():
+            if not containers.is_dask(column) or getattr(column, "ndim", 1) != 1:
+                raise Unsupported(f"{name} must be a Dask column that is partitioned as X is, one value for each row")
+            pieces = [(*piece, part) for piece, part in zip(pieces, _targets(X, column, len(pieces)), strict=True)]
         self.has_persons = groups is not None
+        self.columns_beside = tuple(name for name in beside if name != "groups")
         self.sample = containers.two_dimensional(sample)
         n_columns = int(self.sample.shape[1])
         self.columns = [str(name) for name in sample.columns] if self.is_named else [""] * n_columns
         self._pieces, self._sizes = pieces, sizes
-        self._rows = ArrayRows(n_columns, classes, target, self.has_persons)
+        self._rows = ArrayRows(n_columns, classes, target, tuple(beside))
 
     @cached_property
     def elsewhere(self) -> DaskParts:  # type: ignore[override]
@@ -504,6 +429,9 @@ def empty_like(frame: Any) -> Any:
 class RemoteSource(Source):
     """A table whose rows workers read: a Dask frame, or files."""
 
+    files: Mapping[str, int] = MappingProxyType({})
+    """Files that every worker must see, with their sizes."""
+
     def __init__(self, client: Any, pieces: Sequence[tuple[Any, ...]], sizes: Sequence[int] | None) -> None:
         self._client, self._pieces, self._sizes = client, list(pieces), sizes
         self._count: int | None = None
@@ -511,10 +439,8 @@ class RemoteSource(Source):
     def parts(self, schema: Schema, *, checks: bool) -> DaskParts:
         """Return the rows on the cluster, as this schema reads them."""
 
-        if schema.columns_beside:
-            raise Unsupported(containers.NO_WEIGHTS)
-        has_persons = schema.person is not None
-        return DaskParts(self._client, TableRows(schema, checks), self._pieces, self._sizes, has_persons=has_persons)
+        rows, has_persons = TableRows(schema, checks), schema.person is not None
+        return DaskParts(self._client, rows, self._pieces, self._sizes, has_persons=has_persons, files=self.files)
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         """Refuse: rows do not come here."""
@@ -547,7 +473,7 @@ class WorkersFiles(RemoteSource):
         if not isinstance(found, FileTable):
             raise ClusterFailed("a worker cannot look at the files: nothing was charged")
         super().__init__(client, [(part,) for part in found.parts], found.rows)
-        self.names, self._stored = found.names, found.stored
+        self.names, self._stored, self.files = found.names, found.stored, found.sizes
 
     def count(self) -> int:
         """Refuse: workers count (``RecordStream.elsewhere``)."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +29,14 @@ from discreet.curator.clusters.tasks import (
     LOST,
     Answer,
     CellCounts,
+    Failed,
     Part,
     Ranks,
     Seen,
+    Values,
     guarded,
     row_hashes,
+    scored,
     sealed,
     software,
     updated,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from discreet.curator.clusters.tasks import Rows
+    from discreet.curator.metrics.row_values import Scoring
 
 
 _ROW_BITS = 40
@@ -168,6 +172,30 @@ def piece_of(pieces: list[Piece], part: int) -> Piece:
     return pieces[part]
 
 
+def addressed(hand: list[Piece] | Failed, *, parts: int) -> list[tuple[int, Piece | Failed]]:
+    """Return a hand's pieces, each under the number of its new part; a failure goes to all of them."""
+    return list(enumerate([hand] * parts if isinstance(hand, Failed) else hand))
+
+
+def address(number: int) -> int:
+    """Return where a piece goes."""
+    return number
+
+
+def gather_addressed(
+    number: int, pieces: Iterable[tuple[int, Piece | Failed]], *, finish: Callable[[Persons], Any], parts: int
+) -> list[Any]:
+    """Make a new part of the pieces that came to it, in any order: one of each part that was read."""
+    found: dict[int, Piece | Failed] = {}
+    for _, piece in pieces:
+        if isinstance(piece, Failed):
+            return [piece]
+        found.setdefault(piece.number, piece)
+    if found.keys() != set(range(parts)):
+        return [Failed(LOST)]
+    return [gather(number, finish, *(found[part] for part in range(parts)))]
+
+
 @dataclass(frozen=True, repr=False)
 class Persons:
     """Rows of a new part, in the order of the table, each person's together: ``order`` puts them so."""
@@ -195,7 +223,8 @@ def gather(number: int, finish: Callable[[Persons], Any], *pieces: Piece) -> Any
     places = np.concatenate([piece.places for piece in pieces])
     names = _joined([piece.names for piece in pieces])
     order, starts, shares = admission.grouping(names, len(places))
-    columns = {name: np.concatenate([piece.columns[name] for piece in pieces]) for name in pieces[0].columns}
+    some = [piece for piece in pieces if len(piece.places)] or pieces[:1]  # a part without rows knows no weights
+    columns = {name: np.concatenate([piece.columns[name] for piece in some]) for name in some[0].columns}
     sources = hashlib.blake2b(b"".join(piece.source for piece in pieces), digest_size=16).digest()
     firsts = order[starts[:-1]]
     ranks = places[firsts], None if names.dtype.kind in admission.UNSORTED else names[firsts]
@@ -255,7 +284,7 @@ class EncodedRows:
     def __call__(self, stream: RecordStream) -> Kept:
         how, n_cells = self.how, 0
         cells: list[Integers] = []
-        hashes = row_hashes(how, stream.shape[0])
+        hashes = row_hashes(how.secrets, stream.shape[0])
         watch = None if hashes is None else hashes.see
         records = admit_stream(
             _Rows(stream), how.targets, how.scaling, watch, lambda _, block: cells.append(block), storage=MEMORY
@@ -266,6 +295,27 @@ class EncodedRows:
             columns["cells"], n_cells = np.concatenate([nothing, *cells]), stream.checks.size
         kept = {name: column for name, column in columns.items() if column is not None}
         return kept, None if hashes is None else hashes.sketch(), n_cells
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Keep what a score needs of each row."""
+
+    scoring: Scoring
+    secrets: Words | None
+
+    def __call__(self, stream: RecordStream) -> Kept:
+        values, sketch = scored(stream, self.scoring, self.secrets)
+        return {"values": values}, sketch, 0
+
+
+@dataclass(frozen=True)
+class ScorePersons:
+    """Make a new part of what a score needs of each row."""
+
+    def __call__(self, persons: Persons) -> Part:
+        values = Values(persons.ordered("values"), persons.starts, persons.shares)
+        return sealed(persons.number, values, Seen(persons.sketch, None, persons.sources, persons.ranks))
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,35 @@
-"""What engines of records on other machines have in common: what they refuse, how they ask, whose words they pass on.
+"""What records on other machines have in common: what is asked of their parts, what is refused, whose words pass on.
 
 The cluster's own words are not passed on: what a task of the user's own query raises may quote cells.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
 from itertools import accumulate, pairwise
+from operator import add
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.curator.clusters import tasks
-from discreet.curator.clusters.tasks import OTHER_CODE, Failed, Seal, Seen, Tally
+from discreet.curator.clusters import persons, tasks
+from discreet.curator.clusters.tasks import OTHER_CODE, CellEncoding, Failed, Seal, Seen, Tally, added
 from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
+from discreet.curator.records import containers
+from discreet.curator.records.row_sketches import EMPTY
+from discreet.curator.records.stream import Block, RecordStream
 from discreet.errors import ClusterFailed, DiscreetError, Unsupported
-from discreet.typing import Integers
+from discreet.typing import Integers, Words
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
+    from discreet.curator.lattice.lattice import Grid
+    from discreet.curator.metrics.row_values import Cells, Scoring
+    from discreet.curator.records.recoding import Placement
+    from discreet.curator.records.stream import Encoding
     from discreet.losses.base import Loss
 
 
@@ -39,22 +50,54 @@ NO_WORKERS = "the cluster has no workers"
 Value = TypeVar("Value")
 
 
+class Held(ABC):
+    """Parts that other machines keep for as long as this object lives."""
+
+    @abstractmethod
+    def map(self, task: Callable[..., Any], **words: Any) -> Held:
+        """Return what a task makes of each part, kept in its turn."""
+
+    @abstractmethod
+    def told(
+        self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
+    ) -> list[Value]:
+        """Return what a task answers of each part, once each; ``asked`` holds something for each part."""
+
+
 class RemoteEngine(Engine):
     """Encoded parts on other machines; ``seals`` are the plan, one per part in the order of their numbers.
 
-    ``places`` says where among the units of all parts the persons are that samples number by their first rows; None
-    where units are records, which are numbered as they stand.
+    ``placement`` makes records of each part on the way through a pass. ``places`` says where among the units of all
+    parts the persons are that samples number by their first rows; None where units are records, which are numbered as
+    they stand.
     """
 
     is_sparse = runs_programs = False
 
     def __init__(
-        self, seals: Sequence[Seal], software: tuple[str, ...], places: Callable[[], Integers] | None = None
+        self,
+        held: Held,
+        seals: Sequence[Seal],
+        grid: Grid,
+        n_columns: int,
+        *,
+        placement: Placement | CellEncoding | None = None,
+        places: Callable[[], Integers] | None = None,
     ) -> None:
-        self._seals, self._software, self._places = list(seals), software, places
+        self._held, self._seals, self._places = held, list(seals), places
+        self._placement, self.grid, self.n_columns = placement, grid, n_columns
         self.is_grouped = places is not None
         self._edges = list(accumulate((seal.units for seal in seals), initial=0))
         self.n_units = self._edges[-1]
+
+    def total(self, question: ExactSum) -> Integers:
+        asked = self.asked(question)
+        return added(self._held.told(tasks.answer, self.tally(), asked, placement=self._placement))
+
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        held = self._held if once else self._held.map(tasks.recode, placement=placement)
+        facts = (self._seals, placement.grid, placement.n_columns)
+        return RemoteEngine(held, *facts, placement=placement if once else None, places=self._places)
 
     def whole(self) -> LocalEngine:
         raise Unsupported(NEEDS_WHOLE)
@@ -67,7 +110,7 @@ class RemoteEngine(Engine):
 
     def tally(self) -> Tally[Any]:
         """Return an empty tally of this plan."""
-        return Tally(dict(enumerate(self._seals)), self._software)
+        return Tally(dict(enumerate(self._seals)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,22 +121,201 @@ class Opened:
     seen: list[Seen]
 
 
+class RemoteParts(ABC):
+    """Rows on other machines, in parts that are not encoded yet: each is what ``rows`` makes a stream of there.
+
+    ``has_persons``: rows of one person may be in several parts, and are brought together (``persons.py``).
+    """
+
+    kept: Mapping[str, Any]
+
+    def __init__(self, rows: tasks.Rows, *, has_persons: bool) -> None:
+        self._rows, self._has_persons = rows, has_persons
+
+    @abstractmethod
+    def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
+        """Return what a task answers of the rows of each part, once each."""
+
+    @abstractmethod
+    def _made(self, task: Callable[..., Any], *words: Any) -> Held:
+        """Return what a task makes of the rows of each part, kept there."""
+
+    @abstractmethod
+    def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
+        """Return what ``finish`` answers of new parts, each of some persons with all their rows, once each."""
+
+    @abstractmethod
+    def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
+        """Return what ``finish`` makes of such parts, kept there."""
+
+    @abstractmethod
+    def _tally(self) -> Tally[Any]:
+        """Return an empty tally of parts whose seals are not known yet."""
+
+    @abstractmethod
+    def _probed(self, loss: Loss, *, sampled: bool) -> Mapping[str, Any]:
+        """Return what each worker says of itself, by its name."""
+
+    def check(self, plan: Plan, loss: Loss) -> None:
+        """Refuse what parts cannot answer, and a cluster whose workers run other code than this process."""
+        refuse_whole(plan)
+        check_probes(self._probed(loss, sampled=plan.is_sampled), loss, sampled=plan.is_sampled)
+
+    def count(self) -> int:
+        """Return the number of rows, or of persons where there are any, counted by workers."""
+        if self._has_persons:
+            return sum(counted(lambda: self._of_persons(persons.NoColumns(), persons.CountPersons())))
+        return sum(counted(lambda: self._answers(tasks.count_rows)))
+
+    def cells(self) -> dict[int, Integers]:
+        """Return how many rows are in each cell that ranges are estimated from, by how many rows persons have."""
+        if not self._has_persons:
+            return {1: added(self._answers(tasks.count_cells))}
+        total: dict[int, Integers] = {}
+        for counts in self._of_persons(persons.RangeCells(), persons.CountCells()):
+            for share, rows in counts.items():
+                total[share] = total[share] + rows if share in total else rows
+        return total
+
+    def encoded(self, how: Encoding) -> Opened:
+        """Encode every part where it is read, and keep it there, each person's rows in one part."""
+        if self._has_persons:
+            held = self._made_of_persons(persons.EncodedRows(how), persons.EncodePersons(how))
+        else:
+            held = self._made(tasks.encode, how)
+        seals, seen, places = self._seen(held)
+        engine = RemoteEngine(held, seals, how.scaling.grid, how.scaling.width, places=places)
+        return Opened(engine, seen)
+
+    def scored(self, scoring: Scoring, secrets: Words | None) -> ScoredParts:
+        """Read every part, and keep there what a score needs of each row, each person's in one part."""
+        if self._has_persons:
+            held = self._made_of_persons(persons.ScoredRows(scoring, secrets), persons.ScorePersons())
+        else:
+            held = self._made(tasks.score, scoring, secrets)
+        return ScoredParts(held, *self._seen(held))
+
+    def _seen(self, held: Held) -> tuple[list[Seal], list[Seen], Callable[[], Integers] | None]:
+        """Return the seals of parts, what was seen of their rows, and what tells where persons are among all."""
+        told = held.told(tasks.seen_of, self._tally())
+        _check_sources(seen.sources for _, seen in told)
+        seals = [seal for seal, _ in told]
+
+        @cache
+        def places() -> Integers:
+            tally: Tally[tasks.Ranks] = Tally(dict(enumerate(seals)))
+            return persons.places_of(held.told(persons.ranks_of, tally))
+
+        return seals, [seen for _, seen in told], places if self._has_persons else None
+
+    def _of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
+        """Return what parts of persons tell, if all of them were made of the same rows."""
+        told = self._answers_of_persons(columns_of, finish)
+        _check_sources(sources for sources, _ in told)
+        return [found for _, found in told]
+
+
+def _check_sources(sources: Iterable[bytes]) -> None:
+    """Refuse parts that were gathered from different readings of a table: a row might be in two of them, or none."""
+    if len(set(sources)) > 1:
+        raise ClusterFailed(tasks.CHANGED)
+
+
+class ScoredParts:
+    """What a score needs of each row, in parts on other machines."""
+
+    def __init__(
+        self,
+        held: Held,
+        seals: Sequence[Seal],
+        seen: Sequence[Seen],
+        places: Callable[[], Integers] | None,
+    ) -> None:
+        self._held, self._seals, self._places = held, list(seals), places
+        self.sketch = reduce(add, (part.sketch for part in seen if part.sketch is not None), EMPTY)
+
+    @property
+    def n_units(self) -> int:
+        """The number of records, or of persons."""
+        return sum(seal.units for seal in self._seals)
+
+    def table(self, cells: Cells) -> ScoredTable:
+        """Return the cells of these rows as a table, made there when it is asked."""
+        return ScoredTable(self, cells)
+
+    def opened(self, cells: Cells, how: Encoding) -> Opened:
+        """Return what a curator asks of that table: each part becomes records on the way through a pass."""
+        placement, scaling = CellEncoding(cells, how), how.scaling
+        facts = (self._seals, scaling.grid, scaling.width)
+        return Opened(RemoteEngine(self._held, *facts, placement=placement, places=self._places), [])
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether a person may have several rows."""
+        return self._places is not None
+
+
+class ScoredTable(RecordStream):
+    """The cells of scored rows on other machines: a table of numbers between 0 and 1, of which one sum is asked."""
+
+    is_named = False
+    kept: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(self, values: ScoredParts, cells: Cells) -> None:
+        self._values, self._cells = values, cells
+        self.columns, self.has_persons = [""] * cells.size, values.has_persons
+        self.elsewhere = self
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """Rows, or persons, and cells."""
+        return self.count(), len(self.columns)
+
+    def check(self, plan: Plan, loss: Loss) -> None:
+        """Refuse nothing: workers were checked before the rows were read."""
+
+    def count(self) -> int:
+        """Return the number of records, or of persons."""
+        return self._values.n_units
+
+    def encoded(self, how: Encoding) -> Opened:
+        """Return what a curator asks."""
+        return self._values.opened(self._cells, how)
+
+    def cells(self) -> dict[int, Integers]:
+        """Refuse: no ranges are estimated of cells."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def scored(self, scoring: Scoring, secrets: Words | None) -> ScoredParts:
+        """Refuse: scores are not scored."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def blocks(self) -> Iterator[Block]:
+        """Refuse: rows do not come here."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def persons(self) -> Integers:
+        """Refuse: rows do not come here."""
+        raise Unsupported(containers.ELSEWHERE)
+
+
 def refuse_whole(plan: Plan) -> None:
     """Refuse a plan with a release that parts cannot answer."""
     if any(release.query in WHOLE for release in plan.releases):
         raise Unsupported(NEEDS_WHOLE)
 
 
-def check_probes(told: Sequence[Any], loss: Loss, *, sampled: bool) -> None:
+def check_probes(told: Mapping[str, Any], loss: Loss, *, sampled: bool) -> None:
     """Refuse, before anything is charged, a cluster without workers, or whose workers run other code than this one."""
     if not told:
         raise ClusterFailed(f"{NO_WORKERS}: nothing was charged")
     mine = tasks.probe(loss, sampled)
-    for one in told:
-        if isinstance(one, Failed):
-            raise ClusterFailed(f"{one.reason}: nothing was charged")
-        if one != mine:  # or an exception, where there is no discreet
-            raise ClusterFailed(OTHER_CODE.replace("What was charged stays charged", "Nothing was charged"))
+    for worker, found in told.items():
+        if isinstance(found, Failed):
+            raise ClusterFailed(f"worker {worker}: {found.reason}: nothing was charged")
+        if found != mine:  # or an exception, where there is no discreet
+            reason = OTHER_CODE.replace("a worker", f"worker {worker}", 1)
+            raise ClusterFailed(reason.replace("What was charged stays charged", "Nothing was charged"))
 
 
 def add_all(tally: Tally[Any], answers: Iterable[Any]) -> None:

@@ -8,6 +8,7 @@ ledger stay in this process. Of a data frame, names and types are known here; ro
 
 from __future__ import annotations
 
+import secrets
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -16,44 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.curator.clusters import tasks
-from discreet.curator.clusters.remote import (
-    Opened,
-    RemoteEngine,
-    add_all,
-    check_probes,
-    counted,
-    refuse_whole,
-    silenced,
-)
-from discreet.curator.clusters.tasks import Seal, TableRows, Tally, added
-from discreet.curator.engines.base import Engine, ExactSum
-from discreet.curator.records.containers import NO_WEIGHTS
+from discreet.curator.clusters import persons, tasks
+from discreet.curator.clusters.remote import Held, RemoteParts, Value, add_all, counted, silenced
+from discreet.curator.clusters.tasks import TableRows, Tally
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
 from discreet.errors import Unsupported
-from discreet.typing import Integers
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from discreet.accounting.plan import Plan
-    from discreet.curator.lattice.lattice import Grid
-    from discreet.curator.records.recoding import Placement
     from discreet.losses.base import Loss
     from discreet.schema.schema import Schema
 
 
-_NO_PERSONS = (
-    "a person's rows may be in several partitions, and Spark does not bring them together: write the table to Parquet "
-    "files, and fit them on a Dask cluster (discreet.scale.cluster) or on one machine"
-)
 _CANNOT_RUN = (
     "Spark does not run the tasks of discreet: is it installed where the executors run, and is the session alive? "
     "Nothing was charged for this"
 )
 
 
-class Kept:
+class SparkHeld(Held):
     """Parts that executors keep in memory, and on their disks beyond it, for as long as this object lives."""
 
     def __init__(self, parts: Any) -> None:
@@ -62,50 +43,56 @@ class Kept:
         self.parts = silenced(lambda: parts.persist(StorageLevel.MEMORY_AND_DISK))
         weakref.finalize(self, _given_up, parts).atexit = False  # the session ends with this process
 
+    def map(self, task: Callable[..., Any], **words: Any) -> SparkHeld:
+        return SparkHeld(self.parts.map(partial(task, **words)))
+
+    def told(
+        self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
+    ) -> list[Value]:
+        run = partial(task, **words) if asked is None else partial(tasks.ask, task=task, asked=asked, **words)
+        return _collected(self.parts.map(run), tally)
+
 
 def _given_up(parts: Any) -> None:
     with suppress(Exception):  # a session that has ended keeps nothing
         parts.unpersist()
 
 
-class SparkParts:
-    """Rows in Spark that are not encoded yet: ``frame`` has the columns of ``types``, in their order."""
+class SparkParts(RemoteParts):
+    """Rows in Spark: ``frame`` has the columns of ``types``, in their order."""
 
-    def __init__(self, frame: Any, rows: tasks.Rows, types: pa.Schema) -> None:
-        self._frame, self._rows, self._types = frame, rows, types
-        self._software = tasks.software()
+    def __init__(self, frame: Any, rows: tasks.Rows, types: pa.Schema, *, has_persons: bool = False) -> None:
+        super().__init__(rows, has_persons=has_persons)
+        self._frame, self._types = frame, types
         self.kept = {"kept": "spark executors"}
 
-    def check(self, plan: Plan, loss: Loss) -> None:
-        """Refuse what parts cannot answer, and executors that run other code than this process."""
-        refuse_whole(plan)
-        look = partial(tasks.look, loss=loss, sampled=plan.is_sampled)
+    def _probed(self, loss: Loss, *, sampled: bool) -> dict[str, Any]:
+        look = partial(tasks.look, loss=loss, sampled=sampled)
 
-        def looked() -> list[Any]:
+        def looked() -> dict[str, Any]:
             context = self._frame.sparkSession.sparkContext
             looks = context.defaultParallelism
-            return list(context.parallelize(range(looks), looks).map(look).collect())
+            return dict(context.parallelize(range(looks), looks).map(look).collect())
 
-        check_probes(silenced(looked, _CANNOT_RUN), loss, sampled=plan.is_sampled)
+        return silenced(looked, _CANNOT_RUN)
 
     def count(self) -> int:
-        """Return the number of rows, counted by Spark."""
-        return int(counted(self._frame.count))
+        """Return the number of rows, counted by Spark; of persons, where there are any."""
+        return super().count() if self._has_persons else int(counted(self._frame.count))
 
-    def cells(self) -> dict[int, Integers]:
-        """Return how many rows are in each cell of what the stream asks for before blocks can be made."""
-        made = self._made(tasks.count_cells)
-        return {1: added(_collected(made, self._tally(made)))}
+    def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
+        return _collected(self._read(task, *words), self._tally())
 
-    def encoded(self, how: Any) -> Opened:
-        """Encode every partition where it is read, and keep it there."""
-        kept = Kept(self._made(tasks.encode, how))
-        told = _collected(kept.parts.map(tasks.seen_of), self._tally(kept.parts))
-        scaling = how.scaling
-        engine = SparkEngine(kept, [seal for seal, _ in told], self._software, scaling.grid, scaling.width)
-        return Opened(engine, [seen for _, seen in told])
+    def _made(self, task: Callable[..., Any], *words: Any) -> Held:
+        return SparkHeld(self._read(task, *words))
 
-    def _made(self, task: Callable[..., Any], *words: Any) -> Any:
+    def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
+        return _collected(self._gathered(columns_of, finish), self._tally())
+
+    def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
+        return SparkHeld(self._gathered(columns_of, finish))
+
+    def _read(self, task: Callable[..., Any], *words: Any) -> Any:
         """Return what a task makes of each partition, not computed yet; a frame without partitions is an empty one."""
         run = tasks.on_batches(task, self._rows, words, self._types)
 
@@ -118,44 +105,31 @@ class SparkParts:
 
         return silenced(planned)
 
-    def _tally(self, parts: Any) -> Tally[Any]:
-        return Tally(dict.fromkeys(range(silenced(parts.getNumPartitions))), self._software)
+    def _gathered(self, columns_of: Any, finish: Any) -> Any:
+        """Return new parts, each of some persons with all their rows, as many as there are partitions.
 
+        A hand of pieces is dealt from each partition, and the pieces move by Spark's own shuffle.
+        """
+        count = self._count_parts()
+        dealing = persons.Dealing(count, secrets.token_bytes(16))
+        hands = self._read(persons.deal, dealing, columns_of)
+        pieces = hands.flatMap(partial(persons.addressed, parts=count)).partitionBy(count, persons.address)
+        return pieces.mapPartitionsWithIndex(partial(persons.gather_addressed, finish=finish, parts=count))
 
-class SparkEngine(RemoteEngine):
-    """Encoded parts on executors, and exact sums over all of them; ``placement`` recodes each on the way of a pass."""
+    def _count_parts(self) -> int:
+        return max(1, int(silenced(lambda: self._frame.rdd.getNumPartitions())))
 
-    def __init__(
-        self,
-        kept: Kept,
-        seals: Sequence[Seal],
-        software: tuple[str, ...],
-        grid: Grid,
-        n_columns: int,
-        *,
-        placement: Placement | None = None,
-    ) -> None:
-        super().__init__(seals, software)
-        self._kept, self._placement, self.grid, self.n_columns = kept, placement, grid, n_columns
-
-    def total(self, question: ExactSum) -> Integers:
-        ask = partial(tasks.ask, questions=self.asked(question), placement=self._placement)
-        return added(_collected(self._kept.parts.map(ask), self.tally()))
-
-    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
-        facts = (self._seals, self._software, placement.grid, placement.n_columns)
-        if once:
-            return SparkEngine(self._kept, *facts, placement=placement)
-        return SparkEngine(Kept(self._kept.parts.map(partial(tasks.recode, placement=placement))), *facts)
+    def _tally(self) -> Tally[Any]:
+        return Tally(dict.fromkeys(range(self._count_parts())))
 
 
 def _collected(answers: Any, tally: Tally[Any]) -> list[Any]:
     """Return every part's answer, once each."""
-    add_all(tally, _gathered(answers))
+    add_all(tally, _answered(answers))
     return tally.complete()
 
 
-def _gathered(answers: Any) -> list[Any]:
+def _answered(answers: Any) -> list[Any]:
     return list(silenced(answers.collect))
 
 
@@ -190,14 +164,11 @@ class SparkSource(Source):
     def parts(self, schema: Schema, *, checks: bool) -> SparkParts:
         """Return the rows in Spark, as this schema reads them."""
 
-        if schema.person is not None:
-            raise Unsupported(_NO_PERSONS)
-        if schema.columns_beside:
-            raise Unsupported(NO_WEIGHTS)
         needed = list(schema.needed)
         places = [self.names.index(name) for name in needed]
         types = pa.schema([(name, self.stored(name)[0]) for name in needed])
-        return SparkParts(self._frame.select(*(f"c{place}" for place in places)), TableRows(schema, checks), types)
+        frame, has_persons = self._frame.select(*(f"c{place}" for place in places)), schema.person is not None
+        return SparkParts(frame, TableRows(schema, checks), types, has_persons=has_persons)
 
     def count(self) -> int:
         """Refuse: Spark counts (``RecordStream.elsewhere``)."""

@@ -18,7 +18,9 @@ unpacked by the next task of the same job, and Spark moves it as it moves everyt
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -31,7 +33,6 @@ from numpy.typing import NDArray
 
 from discreet.curator.engines.base import ExactSum, LocalEngine
 from discreet.curator.engines.local import engine_for
-from discreet.curator.engines.parts import answered
 from discreet.curator.kernels.moments import add_counts
 from discreet.curator.known_answers import (
     check_count_kernel,
@@ -48,9 +49,10 @@ from discreet.curator.tables.files import CsvSource, ParquetSource, open_table, 
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, FrameSource, Source
 from discreet.curator.tables.stream import TableStream
 from discreet.errors import ClusterFailed, DiscreetError, Unsupported
-from discreet.typing import Integers
+from discreet.typing import Floats, Integers, Words
 
 if TYPE_CHECKING:
+    from discreet.curator.metrics.row_values import Cells, Scoring
     from discreet.curator.records.admission import Records
     from discreet.curator.records.recoding import Placement
     from discreet.losses.base import Loss
@@ -62,6 +64,7 @@ CHANGED = (
     "What was charged stays charged"
 )
 LOST = "the cluster did not answer for every part of the records, once each; what was charged stays charged"
+UNREAD = "it cannot read the files of the table, or sees others: every worker must see the same files at the same paths"
 OTHER_CODE = (
     "a worker runs other code than this process: install the same versions of discreet, numba and numpy everywhere. "
     "What was charged stays charged"
@@ -94,8 +97,8 @@ class Answer(Generic[Told]):
 class Tally(Generic[Told]):
     """Answers by part. ``seals`` is the plan: the parts there are, with what they were (None: not encoded yet)."""
 
-    def __init__(self, seals: Mapping[int, Seal | None], software: tuple[str, ...]) -> None:
-        self._seals, self._software = seals, software
+    def __init__(self, seals: Mapping[int, Seal | None], code: tuple[str, ...] | None = None) -> None:
+        self._seals, self._software = seals, software() if code is None else code
         self._told: dict[int, Told] = {}
 
     def add(self, answer: Any) -> None:
@@ -130,6 +133,7 @@ _NAMED = (MemoryError, ImportError, FileNotFoundError, PermissionError)
 _RUN = (
     "curator/clusters",
     "curator/kernels",
+    "curator/metrics",
     "curator/engines",
     "curator/queries",
     "curator/records",
@@ -167,10 +171,43 @@ class Seen:
 UNSEEN = Seen()
 
 
-class Part:
-    """Some of the records, encoded, on a worker; the layout that passes read is kept next to them."""
+@dataclass(frozen=True, repr=False)
+class Values:
+    """What a score needs of each row, in place of its record; persons' rows are together, as those of records are."""
 
-    def __init__(self, number: int, records: Records, seal: Seal, seen: Seen = UNSEEN) -> None:
+    rows: Floats
+    starts: Integers | None = None
+    shares: Integers | None = None
+
+    @property
+    def n_units(self) -> int:
+        """The number of records, or of persons."""
+        return len(self.rows) if self.starts is None else len(self.starts) - 1
+
+
+@dataclass(frozen=True, repr=False)
+class CellEncoding:
+    """Makes records of what a score needs of each row: its cells, encoded."""
+
+    cells: Cells
+    how: Encoding
+
+    def of(self, values: Values, *, threads: int | None = None) -> Records:
+        """Return the records; each row's depends on that row and on public or released values alone."""
+        with np.errstate(all="ignore"):  # a warning is an answer
+            table = self.cells(values.rows)
+        targets, weights = self.how.targets.placed(np.zeros(len(values.rows)))
+        persons = None if values.starts is None else np.repeat(np.arange(values.n_units), np.diff(values.starts))
+        return admission.admit(table, targets, self.how.scaling, persons, storage=MEMORY, weights=weights)
+
+
+class Part:
+    """Some of the records, encoded, on a worker; the layout that passes read is kept next to them.
+
+    Or what a score needs of them, of which records are made on the way through a pass.
+    """
+
+    def __init__(self, number: int, records: Records | Values, seal: Seal, seen: Seen = UNSEEN) -> None:
         self.number, self.records, self.seal, self.seen = number, records, seal, seen
         self._engine: LocalEngine | None = None
 
@@ -178,6 +215,7 @@ class Part:
     def engine(self) -> LocalEngine:
         """The records on one thread: a worker runs as many tasks as it has threads."""
         if self._engine is None:  # no cached_property: its lock is one for all parts
+            assert not isinstance(self.records, Values)
             self._engine = engine_for(self.records, threads=1)
         return self._engine
 
@@ -189,7 +227,7 @@ class Part:
         return object.__sizeof__(self) + sum(int(array.nbytes) for array in _arrays(self.records))
 
 
-def sealed(number: int, records: Records, seen: Seen = UNSEEN) -> Part:
+def sealed(number: int, records: Records | Values, seen: Seen = UNSEEN) -> Part:
     """Return records as a part, with the checksum of their bytes."""
     checksum = hashlib.blake2b(digest_size=16)
     ranks = [] if seen.ranks is None else [array for array in seen.ranks if array is not None]
@@ -204,7 +242,9 @@ def updated(checksum: Any, arrays: Iterable[NDArray[Any]]) -> None:
         checksum.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
 
 
-def _arrays(records: Records) -> list[Any]:
+def _arrays(records: Records | Values) -> list[Any]:
+    if isinstance(records, Values):
+        return [array for array in (records.rows, records.starts, records.shares) if array is not None]
     rows = [records.rows] if records.sparse is None else list(records.sparse)
     units = (records.starts, records.shares, records.weights)
     return [array for array in (*rows, records.targets, records.norms, records.sums, *units) if array is not None]
@@ -231,16 +271,29 @@ def guarded(task: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @guarded
-def answer(part: Part, question: ExactSum, *, placement: Placement | None) -> Answer[Integers]:
-    """Return a question's exact sum over one part; recoded on the way by a placement."""
-    check_question(question, sparse=part.records.sparse is not None, recodes=placement is not None)
-    told = question.over(part.engine) if placement is None else answered(part.records, placement, question)
+def answer(part: Part, question: ExactSum, *, placement: Placement | CellEncoding | None) -> Answer[Integers]:
+    """Return a question's exact sum over one part; its records are made, or recoded, on the way by a placement."""
+    if placement is None:
+        told = _asked(question, part.engine)
+    elif isinstance(placement, CellEncoding):
+        assert isinstance(part.records, Values)
+        told = _asked(question, engine_for(placement.of(part.records), threads=1))
+    else:
+        assert not isinstance(part.records, Values)
+        check_recoding_kernels(sparse=part.records.sparse is not None)
+        told = _asked(question, engine_for(placement.of(part.records, threads=1), threads=1))
     return Answer(part.number, part.seal, software(), told)
+
+
+def _asked(question: ExactSum, engine: LocalEngine) -> Integers:
+    check_question(question, sparse=engine.is_sparse)
+    return question.over(engine)
 
 
 @guarded
 def recode(part: Part, *, placement: Placement) -> Part:
     """Return a part through a map; its seal stays that of the records as they were admitted."""
+    assert not isinstance(part.records, Values)
     check_recoding_kernels(sparse=part.records.sparse is not None)
     return Part(part.number, placement.of(part.records, threads=1), part.seal)
 
@@ -252,8 +305,11 @@ def seen_of(part: Part) -> Answer[tuple[Seal, Seen]]:
 
 
 @guarded
-def probe(loss: Loss, sampled: bool) -> tuple[str, ...]:
-    """Check the kernels that a fit of this loss runs, and return what this process runs."""
+def probe(loss: Loss, sampled: bool, files: Mapping[str, int] | None = None) -> tuple[str, ...]:
+    """Check the kernels that a fit of this loss runs, and what files are here, and return what this process runs."""
+    for path, size in (files or {}).items():
+        if not Path(path).is_file() or not os.access(path, os.R_OK) or Path(path).stat().st_size != size:
+            raise ClusterFailed(UNREAD)
     for some in {False, sampled}:
         check_kernels(loss, sparse=False, sampled=some)
     return *software(), str(known_sum(loss))
@@ -294,19 +350,23 @@ class ArrayRows:
     n_columns: int
     classes: Sequence[Any] | None
     target: Any = None
-    has_persons: bool = False
+    beside: tuple[str, ...] = ()
+    """Which of "groups", "weights" and "offsets" follow the features and targets of a part, in this order."""
 
     def stream(self, *given: Any) -> _ArrayStream:
-        """Return the rows of one part: of features, targets unless they are a column of them, and persons if any."""
-        *given, groups = given if self.has_persons else (*given, None)  # type: ignore[assignment]
+        """Return the rows of one part: features, targets unless they are a column of them, and what is beside them."""
+        size = len(given) - len(self.beside)
+        given, columns = given[:size], dict(zip(self.beside, given[size:], strict=True))
         X, y = given if len(given) == 2 else (given[0].drop(columns=[self.target]), given[0][self.target])
         table, targets = containers.two_dimensional(X), containers.one_dimensional(y)
         if table.shape[1] != self.n_columns or table.shape[0] != len(targets):
             raise Unsupported("X and y must be partitioned alike, with the same columns in every part")
+        groups = columns.pop("groups", None)
         names = None if groups is None else admission.names_of(groups)
-        if names is not None and names.shape != (len(targets),):
-            raise Unsupported("groups must be partitioned as X is, with one name for each row")
-        return _ArrayStream(table, targets, self.classes, names)
+        numbers = {name: admission.numbers(containers.one_dimensional(column)) for name, column in columns.items()}
+        if any(len(column) != len(targets) for column in (*numbers.values(), *([] if names is None else [names]))):
+            raise Unsupported("groups, weights and offsets must be partitioned as X is, with one value for each row")
+        return _ArrayStream(table, targets, self.classes, names, numbers)
 
     def names(self, stream: _ArrayStream) -> NDArray[Any]:
         """Return the name of the person behind each row."""
@@ -316,16 +376,23 @@ class ArrayRows:
 
 class _ArrayStream(RecordStream):
     def __init__(
-        self, table: Any, targets: Any, classes: Sequence[Any] | None, names: NDArray[Any] | None = None
+        self,
+        table: Any,
+        targets: Any,
+        classes: Sequence[Any] | None,
+        names: NDArray[Any] | None,
+        numbers: Mapping[str, Floats],
     ) -> None:
-        self._table, self._targets, self._classes, self.names = table, targets, classes, names
+        self._table, self._targets, self._classes = table, targets, classes
+        self.names, self._numbers = names, (numbers.get("weights"), numbers.get("offsets"))
         self.shape = int(table.shape[0]), int(table.shape[1])
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in blocks."""
         placed = _positions(self._targets, self._classes)
         for first, last, features in admission.blocks(self._table, *self.shape):
-            yield Block(features, placed[first:last])
+            weights, offsets = (None if column is None else column[first:last] for column in self._numbers)
+            yield Block(features, placed[first:last], weights=weights, offsets=offsets)
 
     def persons(self) -> Integers:
         """Refuse: there are none."""
@@ -359,7 +426,7 @@ def encode(number: int, rows: Rows, how: Encoding, *given: Any) -> Part:
     """Read and encode one part; nothing is kept of its rows but the integers, and what was seen on the way."""
     stream = rows.stream(*given)
     n = stream.shape[0]
-    hashes = row_hashes(how, n)
+    hashes = row_hashes(how.secrets, n)
     counts = None if stream.checks is None or not how.counts else CellCounts(stream.checks.size)
     watch, count = None if hashes is None else hashes.see, None if counts is None else counts.add_rows
     records = admit_stream(stream, how.targets, how.scaling, watch, count, storage=MEMORY)
@@ -367,9 +434,24 @@ def encode(number: int, rows: Rows, how: Encoding, *given: Any) -> Part:
     return sealed(number, records, seen)
 
 
-def row_hashes(how: Encoding, n: int) -> RowHashes | None:
+@guarded
+def score(number: int, rows: Rows, scoring: Scoring, secrets: Words | None, *given: Any) -> Part:
+    """Read one part, and keep of its rows what a score needs of each."""
+    values, sketch = scored(rows.stream(*given), scoring, secrets)
+    return sealed(number, Values(values), Seen(sketch))
+
+
+def scored(stream: RecordStream, scoring: Scoring, secrets: Words | None) -> tuple[Floats, RowSketch | None]:
+    """Return what a score needs of each row, and the hashes of rows where they are asked for."""
+    hashes = row_hashes(secrets, stream.shape[0])
+    with np.errstate(all="ignore"):  # a warning is an answer
+        values, _ = scoring.over(stream, None if hashes is None else hashes.see)
+    return values, None if hashes is None else hashes.sketch()
+
+
+def row_hashes(secrets: Words | None, n: int) -> RowHashes | None:
     """Return what hashes n rows as they are read, where a ledger recognizes them."""
-    return None if how.secrets is None else RowHashes(how.secrets, n)
+    return None if secrets is None else RowHashes(secrets, n)
 
 
 @guarded
@@ -438,6 +520,7 @@ class FileTable:
     stored: list[dict[str, pa.DataType]]
     parts: list[FilePart]
     rows: list[int] | None
+    sizes: dict[str, int]
 
 
 class _RowGroups(ParquetSource):
@@ -458,15 +541,16 @@ def describe(paths: Any, separator: str | None) -> FileTable:
     """Look at a table's files, as a worker sees them: headers and footers, no rows."""
     source = open_table(paths, separator)
     names = source.names
+    assert isinstance(source, CsvSource | ParquetSource)
+    sizes = {str(file): file.stat().st_size for file in source.files}
     if isinstance(source, CsvSource):
-        return FileTable(names, [], [FilePart(str(file), separator) for file in source.files], None)
-    assert isinstance(source, ParquetSource)
+        return FileTable(names, [], [FilePart(str(file), separator) for file in source.files], None, sizes)
     parts, rows = [], []
     for file in source.files:
         for groups, count in _grouped(read_row_groups(file)):
             parts.append(FilePart(str(file), groups=groups))
             rows.append(count)
-    return FileTable(names, source.types, parts, rows)
+    return FileTable(names, source.types, parts, rows, sizes)
 
 
 def _grouped(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -523,12 +607,11 @@ def unpacked(row: Any) -> Any:
 
 
 @guarded
-def ask(part: Part, *, questions: Sequence[ExactSum], placement: Placement | None) -> Answer[Integers] | Failed:
-    """Return the exact sum of a part's own question, by the number that the part has had since it was encoded."""
-    found: Answer[Integers] | Failed = answer(part, questions[part.number], placement=placement)
-    return found
+def ask(part: Part, *, task: Callable[..., Any], asked: Sequence[Any], **words: Any) -> Any:
+    """Return a task's answer to what is asked of this part, by the number that it has had since it was encoded."""
+    return task(part, asked[part.number], **words)
 
 
-def look(_: int, *, loss: Loss, sampled: bool) -> Any:
-    """Check compiled code, and return what this process runs."""
-    return probe(loss, sampled)
+def look(_: int, *, loss: Loss, sampled: bool) -> tuple[str, Any]:
+    """Check compiled code, and return where this process is and what it runs."""
+    return f"{platform.node()}:{os.getpid()}", probe(loss, sampled)

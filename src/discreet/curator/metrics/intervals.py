@@ -47,14 +47,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: what it needs of each row, and how it makes a score of noisy sums of that.
+    """A metric: how it makes a score of noisy sums of what it needs of each row (``row_values``).
 
     Parameters
     ----------
     words
         What it is called.
-    row_values
-        Maps the model, margins and targets to what is kept of each row; NaN: a row that is not scored.
     measure
         Maps the model, these values, the noisy sums, a level and names of groups to a ``Measured``.
     sampling
@@ -68,7 +66,6 @@ class Metric:
     """
 
     words: str
-    row_values: Callable[..., Floats]
     measure: Callable[..., Measured]
     sampling: str
     shares: tuple[float, ...] = (1.0,)

@@ -46,10 +46,9 @@ they are means as above; the square root and the factor D are taken of what was 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,26 +57,38 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.budget import Budget
 from discreet.curator.metrics import roc
 from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, half_width, kept
-from discreet.curator.metrics.noisy_sums import ROUNDING, SLACK, NoisySums, noise_of, one_hot, two_parts
-from discreet.curator.metrics.predictions import Groups, Released, read
+from discreet.curator.metrics.noisy_sums import ROUNDING, SLACK, NoisySums, Values, noise_of
+from discreet.curator.metrics.predictions import Groups, Released
+from discreet.curator.metrics.row_values import (
+    MOMENTS,
+    MOST_LOG_LOSS,
+    ROW_VALUES,
+    TENTHS,
+    Cells,
+    MomentCells,
+    PairCells,
+    Scoring,
+    ShareCells,
+)
+from discreet.curator.records import admission, containers
+from discreet.curator.records.row_hashes import Sketcher, fingerprint_from
+from discreet.curator.records.row_sketches import row_secrets
+from discreet.curator.records.stream import CHANGED, Elsewhere, ValuesElsewhere, is_stream
+from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
-from discreet.typing import Floats
+from discreet.typing import Floats, Integers
 
 SAMPLING = "at most that of a share"
 
 
 def measure_shares(
-    rows: Floats, names: Sequence[str], noisy: NoisySums, level: float, *, scale: float = 1.0, counted: bool = False
+    rows: Values, names: Sequence[str], noisy: NoisySums, level: float, *, scale: float = 1.0, counted: bool = False
 ) -> Measured:
     """Return ``scale`` times the mean of the first column, also by the group that a second one names.
 
     ``counted`` says that the numbers are 0 or 1, which lose nothing on the lattice.
     """
-    values = rows[:, 0]
-    groups = rows[:, 1] if rows.shape[1] > 1 else np.zeros(len(rows))
-    scored = np.isfinite(values) & np.isfinite(groups)
-    place = np.where(scored, groups, -1.0).astype(np.int64)
-    sums, noise = noisy.release(two_parts(np.where(scored, values, 0.0), place, max(1, len(names))))
+    sums, noise = noisy.release(rows, ShareCells(max(1, len(names))))
     rounding = 0.0 if counted else ROUNDING
     found = [_mean(sums[at : at + 2], noise, level, rounding) for at in range(0, len(sums), 2)]
     whole = _mean(sums, noise, level, rounding) if len(found) > 1 else found[0]
@@ -115,30 +126,18 @@ def share(
     return value, kept(refuted, value, 0.0), kept(refuted, value, 1.0)
 
 
-def accuracy_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """1 for a right row, 0 for a wrong one, NaN for one that cannot be scored."""
-    right: Floats = np.equal(model.classes(margins), targets).astype(np.float64)
-    right[np.isnan(targets) | np.isnan(margins).any(axis=1)] = np.nan
-    return right[:, None]
-
-
 def measure_accuracy(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The noisy share of right rows among those that can be scored."""
     return measure_shares(rows, names, noisy, level, counted=True)
 
 
-ACCURACY: Metric = Metric("accuracy", accuracy_values, measure_accuracy, "binomial", by_group=True)
-
-
-def balanced_accuracy_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """Whether a row is right, and its class."""
-    return np.column_stack([accuracy_values(model, margins, targets), targets])
+ACCURACY: Metric = Metric("accuracy", measure_accuracy, "binomial", by_group=True)
 
 
 def measure_balanced_accuracy(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The mean of the classes' shares; a class without rows leaves it open."""
     classes = model.class_names
@@ -148,75 +147,38 @@ def measure_balanced_accuracy(
     return Measured(value, low, high, sampling, parts)
 
 
-BALANCED_ACCURACY: Metric = Metric("balanced accuracy", balanced_accuracy_values, measure_balanced_accuracy, "binomial")
-
-
-def brier_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """A row's score; NaN where it cannot be scored."""
-    away = model.probabilities(margins)
-    known = np.isfinite(targets)
-    away[known, targets[known].astype(np.int64)] -= 1.0
-    total = np.zeros(len(away))
-    for k in range(away.shape[1]):  # one class after the other: no bit of a row depends on its neighbors
-        total += away[:, k] * away[:, k]
-    return np.where(known, np.minimum(total / 2.0, 1.0), np.nan)[:, None]
+BALANCED_ACCURACY: Metric = Metric("balanced accuracy", measure_balanced_accuracy, "binomial")
 
 
 def measure_brier(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The mean of the rows' scores."""
     return measure_shares(rows, names, noisy, level)
 
 
-BRIER: Metric = Metric("Brier score", brier_values, measure_brier, SAMPLING, by_group=True, probabilities=True)
-
-
-LEAST_PROBABILITY = 0.01
-MOST_LOG_LOSS = -math.log(LEAST_PROBABILITY)
-
-
-def log_loss_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """A row's loss as a part of the most it can be; NaN where it cannot be scored."""
-    known = np.isfinite(targets) & np.isfinite(margins).all(axis=1)
-    chances = model.probabilities(margins)
-    happened = chances[np.arange(len(targets)), np.where(known, targets, 0.0).astype(np.int64)]
-    parts = [-math.log(max(p, LEAST_PROBABILITY)) / MOST_LOG_LOSS if p == p else math.nan for p in happened.tolist()]
-    return np.where(known, np.clip(np.array(parts, dtype=np.float64), 0.0, 1.0), np.nan)[:, None]
+BRIER: Metric = Metric("Brier score", measure_brier, SAMPLING, by_group=True, probabilities=True)
 
 
 def measure_log_loss(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The mean of the rows' losses."""
     return measure_shares(rows, names, noisy, level, scale=MOST_LOG_LOSS)
 
 
-LOG_LOSS: Metric = Metric(
-    "log loss", log_loss_values, measure_log_loss, SAMPLING, most=MOST_LOG_LOSS, by_group=True, probabilities=True
-)
+LOG_LOSS: Metric = Metric("log loss", measure_log_loss, SAMPLING, most=MOST_LOG_LOSS, by_group=True, probabilities=True)
 
 
-TENTHS = 10
 _ROUNDED = 1e-12
 _TENTH_NAMES = tuple(f"{low / TENTHS:g} to {(low + 1) / TENTHS:g}" for low in range(TENTHS))
 
 
-def calibration_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """The tenth that a row's probability lies in, and its class."""
-    chances = model.probabilities(margins)[:, 1]
-    pair = np.column_stack([np.minimum(np.floor(TENTHS * chances), TENTHS - 1), targets])
-    pair[~np.isfinite(pair).all(axis=1)] = np.nan
-    return pair
-
-
 def measure_calibration(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The observed share in each tenth, each with an interval of its own, and the mean distance."""
-    scored = np.isfinite(rows).all(axis=1)
-    cells = np.where(scored, 2 * rows[:, 0] + rows[:, 1], -1.0).astype(np.int64)
-    counts, noise = noisy.release(one_hot(cells, 2 * TENTHS))
+    counts, noise = noisy.release(rows, PairCells(2, 2 * TENTHS))
     negative, positive = counts.reshape(TENTHS, 2).T
     parts = tuple(_tenth(*both, noise, level) for both in zip(_TENTH_NAMES, positive, negative, strict=True))
     return Measured(
@@ -253,7 +215,6 @@ def _calibration_sampling(counts: Floats, level: float) -> float:
 
 CALIBRATION: Metric = Metric(
     "calibration error",
-    calibration_values,
     measure_calibration,
     "at most that of a share",
     probabilities=True,
@@ -261,22 +222,13 @@ CALIBRATION: Metric = Metric(
 )
 
 
-def confusion_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """A row's class and the predicted one."""
-    pair = np.column_stack([targets, model.classes(margins)])
-    pair[np.isnan(targets) | np.isnan(margins).any(axis=1)] = np.nan
-    return pair
-
-
 def measure_confusion(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The counts, each with an interval of its own, and the accuracy."""
     classes = model.class_names
     size = len(classes)
-    scored = np.isfinite(rows).all(axis=1)
-    cells = np.where(scored, rows[:, 0] * size + rows[:, 1], -1.0).astype(np.int64)
-    counts, noise = noisy.release(one_hot(cells, size * size))
+    counts, noise = noisy.release(rows, PairCells(size, size * size))
     off = noise.combined([1.0], 1 - level)
     parts = tuple(
         Part(f"{one} predicted as {other}", count, max(0.0, count - off), max(0.0, count + off), 0.0)
@@ -289,11 +241,9 @@ def measure_confusion(
     return Measured(value, low, high, half_width(level) * spread / max(right + wrong, 1.0) ** 0.5, parts)
 
 
-CONFUSION: Metric = Metric("accuracy", confusion_values, measure_confusion, "binomial")
+CONFUSION: Metric = Metric("accuracy", measure_confusion, "binomial")
 
 
-MOMENTS = 0.4
-"""The moments' weight next to the error's: within a tenth of the best for R2 between 0.1 and 0.9."""
 ROOT_ERROR = "root mean squared error"
 EIGHTH = 0.25
 """A deviation of u, in [-1, 1], that is an eighth of the declared range."""
@@ -301,23 +251,11 @@ _MEAN = 0.1
 """The part of alpha that the range of the mean takes."""
 
 
-def r_squared_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """u and v of each row; NaN for one that cannot be scored."""
-    low, high = model.bounds.target or (0.0, 1.0)
-    middle, half = (low + high) / 2, (high - low) / 2 or 1.0
-    pair = np.column_stack([targets, model.predictions(margins)])
-    pair[~np.isfinite(pair).all(axis=1)] = np.nan
-    return np.asarray(np.clip((np.clip(pair, low, high) - middle) / half, -1.0, 1.0))
-
-
 def measure_r_squared(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """1 less the ratio of two noisy sums of squares."""
-    u, v = rows[:, 0], rows[:, 1]
-    roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]
-    table = np.column_stack([math.sqrt(MOMENTS) * np.column_stack(roots), np.abs(u - v) / 2])
-    cells, noise = noisy.release(table, length=_moments_length(noisy.budget))
+    cells, noise = noisy.release(rows, MomentCells(), length=_moments_length(noisy.budget))
     p, q, s = (float(cell) / MOMENTS for cell in cells[:3])
     sums = _Sums(p, q, s, 4 * float(cells[3]), noise)
     value, low, high = sums.score(1 - level)
@@ -426,31 +364,18 @@ def _score(x: float) -> float:
     return 1 - x / (1 - x) if x < 1 else -math.inf
 
 
-R_SQUARED: Metric = Metric(
-    "R2", r_squared_values, measure_r_squared, "as for normal errors", least=-math.inf, numbers=True
-)
-
-
-def row_errors(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """The absolute error over the range's width; NaN for a row that cannot be scored."""
-    u, v = r_squared_values(model, margins, targets).T
-    return np.asarray(np.abs(u - v) / 2.0)[:, None]
-
-
-def row_squares(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """The square of that."""
-    return row_errors(model, margins, targets) ** 2
+R_SQUARED: Metric = Metric("R2", measure_r_squared, "as for normal errors", least=-math.inf, numbers=True)
 
 
 def measure_absolute(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The mean absolute error."""
     return measure_shares(rows, names, noisy, level, scale=width(model))
 
 
 def measure_root(
-    model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The root of the mean square: of each end of an interval, as the root rises."""
     found = measure_shares(rows, names, noisy, level)
@@ -473,10 +398,10 @@ def width(model: Released) -> float:
 
 
 ABSOLUTE_ERROR: Metric = Metric(
-    "mean absolute error", row_errors, measure_absolute, SAMPLING, most=math.inf, by_group=True, numbers=True
+    "mean absolute error", measure_absolute, SAMPLING, most=math.inf, by_group=True, numbers=True
 )
 ROOT_SQUARED_ERROR: Metric = Metric(
-    "root mean squared error", row_squares, measure_root, SAMPLING, most=math.inf, by_group=True, numbers=True
+    "root mean squared error", measure_root, SAMPLING, most=math.inf, by_group=True, numbers=True
 )
 
 
@@ -505,7 +430,7 @@ def check_measurable(
 
     def rehearse() -> None:
         with np.errstate(all="ignore"):
-            null = kind.row_values(model, np.full((1, len(model.coef)), np.nan), np.full(1, np.nan))
+            null = ROW_VALUES[metric](model, np.full((1, len(model.coef)), np.nan), np.full(1, np.nan))
             names = () if groups is None else groups.names
             null = null if groups is None else np.column_stack([null, np.full(1, np.nan)])
             kind.measure(model, null, NoisySums(priced, None), level, names)
@@ -523,16 +448,66 @@ def measure_private(
     level: float,
     reservation: Reservation | None,
     groups: Groups | None = None,
+    n: int | None = None,
 ) -> Measured:
     """Read the rows once, keep what the metric needs of each, and release the score from noisy sums of that.
 
-    A stream names its own persons; ``reservation`` is what its features are shown to the ledger under.
+    A stream names its own persons; ``reservation`` is what its features are shown to the ledger under. ``n`` is the
+    number of rows (persons) where it is public.
     """
     kind = METRICS[metric]
     with np.errstate(all="ignore"):  # a product that overflows would warn, and a warning is an answer
-        rows, persons = read(model, X, y, partial(kind.row_values, model), reservation, groups)
+        rows, persons = read(Scoring(metric, model, groups), X, y, reservation, n)
         noisy.groups = noisy.groups if persons is None else persons
         return kind.measure(model, rows, noisy, level, () if groups is None else groups.names)
+
+
+def read(
+    scoring: Scoring, X: Any, y: Any, reservation: Reservation | None = None, n: int | None = None
+) -> tuple[Any, Integers | None]:
+    """Return what is kept of each row, in one pass over blocks; and the persons behind the rows of a stream.
+
+    The features of a stream are shown to the ledger's owner on the way, as a fit would show them. On a cluster, what is
+    kept of rows stays on its workers; other rows than were counted are refused where their number ``n`` is public.
+    """
+    if not is_stream(X):
+        return np.concatenate([scoring.nothing, *(scoring.values(*b) for b in _blocks(scoring.model, X, y))]), None
+    if X.elsewhere is not None:
+        return _read_elsewhere(scoring, X.elsewhere, reservation, n), None
+    sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
+    values, persons = scoring.over(X, None if sketcher is None else sketcher.see)
+    if sketcher is not None and reservation is not None:
+        reservation.ledger.recognize(reservation.dataset, sketcher.result())
+    return values, persons
+
+
+def _read_elsewhere(
+    scoring: Scoring, rows: Elsewhere, reservation: Reservation | None, n: int | None
+) -> ValuesElsewhere:
+    key = None if reservation is None else reservation.ledger.key()
+    values = rows.scored(scoring, None if key is None else row_secrets(key))
+    if n is not None and values.n_units != n:
+        raise Unsupported(CHANGED)
+    if reservation is not None and key is not None:
+        reservation.ledger.recognize(reservation.dataset, fingerprint_from(values.sketch, key))
+    return values
+
+
+def _blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats, Any]]:
+    table = containers.two_dimensional(X)
+    targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
+    if len(targets) != table.shape[0]:
+        raise Unsupported("y must hold one target for each row of X")
+    if containers.is_sparse(table):
+        rows = admission.canonical(table)
+        yield model.sparse_margins(rows), targets, rows
+        return
+    for first, last, block in admission.blocks(table, *table.shape):
+        yield model.margins(block), targets[first:last], block
+
+
+def _numbers(y: Any) -> Floats:
+    return admission.numbers(containers.one_dimensional(y))
 
 
 class ExactScore(NamedTuple):
@@ -547,9 +522,9 @@ class ExactScore(NamedTuple):
 class ExactSums:
     """Sums without noise, where a metric asks for noisy ones: for rows that are declared public."""
 
-    def release(self, table: Any) -> tuple[Floats, Noise]:
-        """Return the sum of the squared rows."""
-        return np.asarray(table.power(2).sum(axis=0), dtype=np.float64).ravel(), Noise(0.0)
+    def release(self, values: Floats, cells: Cells) -> tuple[Floats, Noise]:
+        """Return the sum of the rows' squared cells."""
+        return np.asarray(cells(values).power(2).sum(axis=0), dtype=np.float64).ravel(), Noise(0.0)
 
 
 def measure_public(
@@ -557,7 +532,7 @@ def measure_public(
 ) -> ExactScore:
     """Return the exact score: Wilson's interval for accuracy, DeLong's for the area, the delta method's for R2."""
     kind = METRICS[metric]
-    rows, _ = read(model, X, y, partial(kind.row_values, model), groups=groups)
+    rows, _ = read(Scoring(metric, model, groups), X, y)
     if metric not in ("auc", "r2") and (metric != "accuracy" or groups is not None):
         found = kind.measure(model, rows, ExactSums(), level, () if groups is None else groups.names)
         exact = tuple(replace(part, low=part.value, high=part.value) for part in found.parts)

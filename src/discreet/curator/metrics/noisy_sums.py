@@ -19,17 +19,21 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.curator.metrics.intervals import GUARD, Noise
+from discreet.curator.metrics.row_values import Cells
 from discreet.curator.private_data import PrivateData
+from discreet.curator.records.stream import ValuesElsewhere
 from discreet.errors import Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses import Logistic
-from discreet.typing import Floats, Integers
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
 
 
 QUERY = "noisy_mean_squares"
+Values = Floats | ValuesElsewhere
+"""What is kept of each row: an array, or parts of it on the workers of a cluster."""
 ROUNDING = 2.0**-19
 """What a number between 0 and 1 may lose on the lattice, where squares keep 20 bits; 0 and 1 lose nothing."""
 MOST_CELLS = (1 << 20) - 2
@@ -67,16 +71,21 @@ class NoisySums:
         assert self.curator is not None
         return self.curator.issued(promised, reservation)
 
-    def release(self, table: Any, *, length: float = 1.0) -> tuple[Floats, Noise]:
-        """Return the noisy sum of the squared rows, and its noise; no row of squares is longer than ``length``."""
-        if table.shape[1] > MOST_CELLS:
+    def release(self, values: Values, cells: Cells, *, length: float = 1.0) -> tuple[Floats, Noise]:
+        """Return the noisy sum of the rows' squared cells, and its noise; no row of squares is longer than ``length``.
+
+        ``values`` are what is kept of each row, at hand or on a cluster.
+        """
+        if cells.size > MOST_CELLS:
             raise Unsupported("the score has more than a million cells: use metric='accuracy', or fewer groups")
         clip = length * SLACK
         asked = self.priced.only(self.released, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")
-        data = PrivateData(
-            table, np.zeros(table.shape[0]), bounds, groups=self.groups, fit_intercept=False, ledger=False
-        )
+        if isinstance(values, np.ndarray):
+            table, targets = cells(values), np.zeros(len(values))
+        else:
+            table, targets = values.table(cells), None
+        data = PrivateData(table, targets, bounds, groups=self.groups, fit_intercept=False, ledger=False)
         self.curator = data.open(asked, Logistic())
         found = self.curator.noisy_mean_squares(clip=clip, n=1.0)
         self.released += 1
@@ -91,23 +100,3 @@ def noise_of(priced: PricedPlan, clip: float) -> Noise:
     sensitivity = clip * float(factor if pure or factor == 1 else ROOT_TWO)
     multiplier = priced.noise_multiplier * priced.plan.releases[0].relative_noise
     return Noise(sensitivity * multiplier * GUARD, pure)
-
-
-def one_hot(cells: Integers, size: int) -> Any:
-    """Rows with a 1 in their cell, as compressed rows; a negative cell is the null row."""
-    from scipy.sparse import csr_array
-
-    kept = cells >= 0
-    ends = np.concatenate([[0], np.cumsum(kept)])
-    return csr_array((np.ones(int(ends[-1])), cells[kept], ends), shape=(len(cells), size))
-
-
-def two_parts(values: Floats, place: Integers, size: int) -> Any:
-    """Rows with 1 - v and v, as squares, in the two cells of their place; a negative place is the null row."""
-    from scipy.sparse import csr_array
-
-    kept = place >= 0
-    ends = 2 * np.concatenate([[0], np.cumsum(kept)])
-    squares = np.column_stack([1.0 - values[kept], values[kept]])
-    cells = 2 * place[kept, None] + np.arange(2)
-    return csr_array((np.sqrt(squares).ravel(), cells.ravel(), ends), shape=(len(values), 2 * size))

@@ -6,23 +6,14 @@ on its neighbors in the block.
 """
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.bounds import Bounds
-from discreet.curator.records import admission, containers
-from discreet.curator.records.row_hashes import Sketcher
-from discreet.curator.records.stream import in_place, is_stream
-from discreet.errors import Unsupported
-from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
-from discreet.typing import Floats, Integers
-
-RowValues = Callable[[Floats, Floats], Floats]
-"""Maps margins (n, K) and targets (n,) to what a metric needs of each row (n, m); NaN: a row that is not scored."""
+from discreet.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -140,54 +131,3 @@ class Groups:
         if len(self.columns) > 1:
             return np.where(above.any(axis=1), above.argmax(axis=1), np.nan)
         return np.where(above[:, 0], 1.0, np.where(values[:, 0] < self.middle, 0.0, np.nan))
-
-
-def read(
-    model: Released,
-    X: Any,
-    y: Any,
-    values: RowValues,
-    reservation: Reservation | None = None,
-    groups: Groups | None = None,
-) -> tuple[Floats, Integers | None]:
-    """Return ``values`` of each row, in one pass over blocks; and the persons behind the rows of a stream.
-
-    With ``groups`` the last column is a row's group. The features of a stream are shown to the ledger's owner on the
-    way, as a fit would show them.
-    """
-
-    def made(margins: Floats, targets: Floats, features: Any) -> Floats:
-        found = values(margins, model.known(targets))
-        return found if groups is None else np.column_stack([found, groups.of(features)])
-
-    nothing = made(np.empty((0, len(model.coef))), np.empty(0), np.empty((0, model.coef.shape[1])))  # an empty table
-    if not is_stream(X):
-        return np.concatenate([nothing, *(made(*block) for block in _array_blocks(model, X, y))]), None
-    sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), X.shape[0])
-    parts, persons = [nothing], []
-    for part, block in in_place(X):
-        parts.append(made(model.margins(block.features, block.offsets), block.targets, block.features))
-        if block.persons is not None:
-            persons.append(block.persons)
-        if sketcher is not None:
-            sketcher.see(part.start, part.stop, block.features)
-    if sketcher is not None and reservation is not None:
-        reservation.ledger.recognize(reservation.dataset, sketcher.result())
-    return np.concatenate(parts), np.concatenate(persons) if persons else None
-
-
-def _array_blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats, Any]]:
-    table = containers.two_dimensional(X)
-    targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
-    if len(targets) != table.shape[0]:
-        raise Unsupported("y must hold one target for each row of X")
-    if containers.is_sparse(table):
-        rows = admission.canonical(table)
-        yield model.sparse_margins(rows), targets, rows
-        return
-    for first, last, block in admission.blocks(table, *table.shape):
-        yield model.margins(block), targets[first:last], block
-
-
-def _numbers(y: Any) -> Floats:
-    return admission.numbers(containers.one_dimensional(y))

@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, Spectrum, half_width, kept
-from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, one_hot
+from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, Values
 from discreet.curator.metrics.predictions import Released
-from discreet.typing import Booleans, Floats, Integers
+from discreet.curator.metrics.row_values import MarginCells, RankCells, ends
+from discreet.typing import Floats
 
 SHARES = (0.1, 0.5, 0.4)
 """Of the rough histogram, of that of both classes, of the two sums: measured, and flat around here."""
@@ -50,33 +51,23 @@ def rate_name(rate: float) -> str:
     return f"true positive rate at a false positive rate of {rate:g}"
 
 
-def row_values(model: Released, margins: Floats, targets: Floats) -> Floats:
-    """Margin and class (0 or 1) of each row; NaN for one that cannot be scored."""
-    pair = np.column_stack([margins[:, 0], targets])
-    pair[~np.isfinite(pair).all(axis=1)] = np.nan
-    return pair
-
-
-def measure(model: Released, rows: Floats, noisy: NoisySums, level: float, names: tuple[str, ...] = ()) -> Measured:
+def measure(model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()) -> Measured:
     """The area, with ties counted half."""
-    scored = np.isfinite(rows[:, 0])
-    margins, classes = np.where(scored, rows[:, 0], 0.0), np.where(scored, rows[:, 1], 0.0)
-    edges = _bins(model, margins, scored, noisy)
-    bins, size = np.searchsorted(edges, margins, side="right"), len(edges) + 1
-    counts, noise = noisy.release(one_hot(np.where(scored, bins + size * (classes > 0), -1), 2 * size))
-    rough = _Histogram(counts[size:], counts[:size], noise)
-    sums, noise = noisy.release(rough.table(bins, classes, scored))
+    edges = _bins(model, rows, noisy)
+    cells = MarginCells(edges, by_class=True)
+    counts, noise = noisy.release(rows, cells)
+    rough = _Histogram(counts[cells.bins :], counts[: cells.bins], noise)
+    sums, noise = noisy.release(rows, RankCells(edges, rough.below, rough.above))
     return replace(_Area(rough, sums, noise).measured(level), parts=rough.curve(level))
 
 
-def _bins(model: Released, margins: Floats, scored: Booleans, noisy: NoisySums) -> Floats:
+def _bins(model: Released, rows: Values, noisy: NoisySums) -> Floats:
     """Inner edges of bins of about equal mass, as many as the noise to come makes worth having."""
     spans = (model.high - model.low) * np.abs(model.coef[0])
     center = float(model.intercept[0] + ((model.low + model.high) / 2) @ model.coef[0])
     reach = min(REACH * float(np.linalg.norm(spans)) / math.sqrt(12.0), float(spans.sum()) / 2) or 1.0
     grid = np.linspace(center - reach, center + reach, ROUGH + 1)
-    cells = np.searchsorted(grid[1:-1], margins, side="right")
-    counts, noise = noisy.release(one_hot(np.where(scored, cells, -1), ROUGH))
+    counts, noise = noisy.release(rows, MarginCells(grid[1:-1], by_class=False))
     mass = np.maximum(counts - 0.5 * noise.deviation, 0.0)
     mass = (1 - _UNIFORM) * mass / (float(mass.sum()) or 1.0) + _UNIFORM / ROUGH
     size = _worth_having(max(float(counts.sum()), 1.0), noise.deviation * _later(noisy))
@@ -117,16 +108,6 @@ class _Histogram:
     def above(self) -> Floats:
         """M' g+: for a row of the negative class in each bin, the positives above it."""
         return np.asarray(np.cumsum(self.positive[::-1])[::-1] - self.positive / 2)
-
-    def table(self, bins: Integers, classes: Floats, scored: Booleans) -> Floats:
-        """Each row's number between the least and the largest, as two parts of 1: cells of its own for each class."""
-        out = np.zeros((len(bins), 4))
-        for at, values, mine in ((0, self.below, classes > 0), (2, self.above, classes <= 0)):
-            low, high = ends(values)
-            part = np.clip((values - low) / (high - low), 0.0, 1.0)[bins]
-            out[:, at] = np.where(mine & scored, np.sqrt(part), 0.0)
-            out[:, at + 1] = np.where(mine & scored, np.sqrt(1 - part), 0.0)
-        return out
 
     def curve(self, level: float) -> tuple[Part, ...]:
         """Return the true positive rate at each false positive rate, with a band that holds for all of them at once."""
@@ -231,12 +212,6 @@ def _equal(size: int) -> Spectrum:
     return Spectrum.of(np.eye(size))
 
 
-def ends(values: Floats) -> tuple[float, float]:
-    """The least and the largest, never equal."""
-    low, high = float(values.min()), float(values.max())
-    return low, high if high > low else low + 1.0
-
-
 def _spread(area: float, positives: float, negatives: float) -> float:
     """The standard error of the area on fresh rows (Hanley and McNeil 1982)."""
     one, two = area / (2 - area), 2 * area**2 / (1 + area)
@@ -245,6 +220,4 @@ def _spread(area: float, positives: float, negatives: float) -> float:
     return math.sqrt(max(top, area * (1 - area)) / (max(positives, 1.0) * max(negatives, 1.0)))
 
 
-METRIC: Metric = Metric(
-    "area under the ROC curve", row_values, measure, "Hanley and McNeil", shares=SHARES, two_classes=True
-)
+METRIC: Metric = Metric("area under the ROC curve", measure, "Hanley and McNeil", shares=SHARES, two_classes=True)

@@ -18,10 +18,6 @@ from discreet.errors import MissingBounds, Unsupported
 _NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
 """Kinds of types as numpy names them: numbers and truth; texts and bytes; complex, durations, dates, structures."""
 
-NO_WEIGHTS = (
-    "weights and offsets are not read on a cluster: fit on one machine, where discreet.scale.limited keeps rows beyond "
-    "memory in scratch files"
-)
 ELSEWHERE = (
     "these rows are on a cluster, where only fit and predict reach them: load the part that you need (.compute()), or "
     "read the files on one machine"

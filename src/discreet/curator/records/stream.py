@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,13 @@ from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
 from discreet.curator.kernels.hints import turn_to_rows
 from discreet.curator.records import admission
+from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import Storage, storage_for, within_memory
 from discreet.errors import Unsupported
 from discreet.typing import Floats, Integers, Words
+
+if TYPE_CHECKING:
+    from discreet.curator.metrics.row_values import Cells, Scoring
 
 _ORDERED_ROWS = 1 << 16
 TURNED_VALUES = 1 << 16
@@ -119,6 +123,25 @@ class Elsewhere(Protocol):
 
     def encoded(self, how: Encoding) -> Any:
         """Encode all rows, and return what a curator asks, with what was seen of the rows."""
+        ...
+
+    def scored(self, scoring: "Scoring", secrets: Words | None) -> "ValuesElsewhere":
+        """Read all rows, and keep there what a score needs of each; ``secrets`` are words for hashes of rows."""
+        ...
+
+
+class ValuesElsewhere(Protocol):
+    """What a score needs of each row, kept in parts where the rows are; ``sketch`` are the hashes of the rows."""
+
+    sketch: RowSketch
+
+    @property
+    def n_units(self) -> int:
+        """The number of records, or of persons."""
+        ...
+
+    def table(self, cells: "Cells") -> "RecordStream":
+        """Return the cells of these rows as a table, made there when it is asked."""
         ...
 
 
