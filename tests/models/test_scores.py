@@ -20,7 +20,7 @@ from discreet import (
 )
 from discreet.curator import Groups, measure_private, private_data, session
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.metrics import noisy_sums, roc
+from discreet.curator.metrics import noisy_sums, roc, row_values
 from discreet.curator.metrics.intervals import Noise, Spectrum
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models import PrivateScore
@@ -289,8 +289,8 @@ class Recorded:
 
     groups = None
 
-    def release(self, table):
-        self.table = table
+    def release(self, values, cells, **_):
+        self.table = table = cells(values)
         return np.asarray(table.power(2).sum(axis=0), dtype=float).ravel(), Noise(0.0)
 
 
@@ -573,7 +573,7 @@ def test_a_confusion_matrix_of_too_many_classes(ledger, count):
 
 def test_the_most_cells_are_what_one_scale_holds():
     for cells, fits in ((noisy_sums.MOST_CELLS, True), (noisy_sums.MOST_CELLS + 1, False)):
-        rows = noisy_sums.one_hot(np.array([0]), cells)
+        rows = row_values.one_hot(np.array([0]), cells)
         made = {"fit_intercept": False, "ledger": False}
         if fits:
             private_data.PrivateData(rows, np.zeros(1), Bounds(1.0, classes=(0, 1), scale="global"), **made)

@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         "pieces of persons left out",
-        "A new part is made of the pieces that have come, and the rows of the others are in no part.",
+        "A new part is made of the pieces that have come, as they come: a row may be in none, or in another place.",
         (
             Edit(
                 "curator/clusters/persons.py",
@@ -75,7 +75,7 @@ MUTANTS = (
             ),
         ),
         ("tests/curator/clusters/test_persons.py::test_pieces_that_come_in_any_order_are_counted_once",),
-        "isinstance",
+        "found == expected",
     ),
     Mutant(
         "scored rows without their persons",
@@ -83,8 +83,8 @@ MUTANTS = (
         (
             Edit(
                 _TALLY,
-                "persons = None if values.starts is None else np.repeat(np.arange(values.n_units), np.diff(values.starts))",
-                "persons = None",
+                "self.how.scaling, persons, storage=MEMORY",
+                "self.how.scaling, None, storage=MEMORY",
             ),
         ),
         (f"{_SCORES}::test_every_metric_has_the_bits_of_memory[True-accuracy]",),
