@@ -93,12 +93,25 @@ def test_numbers_keep_a_private_second_moment(kind):
     assert "noisy_target_moments" in asked
 
 
-@pytest.mark.parametrize("kind", ["scale", "covariance"])
-def test_recipes_estimate_second_moments_of_their_own_rows(kind):
+@pytest.mark.parametrize(("kind", "left"), [("scale", ["noisy_second_moment"]), ("covariance", [])])
+def test_recipes_release_what_is_not_public(kind, left):
     X, _, y = table()
-    asked = releases(classifier(solver=STAGES["recipe"], public_moments=both()[kind]), X, y)
-    assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
-    assert asked["noisy_second_moment"].count == 1
+    public = releases(classifier(solver=STAGES["recipe"], public_moments=both()[kind]), X, y)
+    assert [query for query in OWN if query in public] == left
+    plans = [
+        classifier(solver=STAGES["recipe"], public_moments=known).quote(X, y).priced.plan.releases
+        for known in (both()[kind], None)
+    ]
+    steps = [next(release for release in plan if release.query == "noisy_gradient") for plan in plans]
+    assert steps[0].relative_noise < steps[1].relative_noise
+
+
+def test_a_covariance_of_columns_that_do_not_vary_is_not_relied_on():
+    X, _, y = table()
+    mean, covariance = both()["covariance"]
+    covariance[0] = covariance[:, 0] = 0.0
+    asked = releases(classifier(solver=STAGES["recipe"], public_moments=(mean, covariance)), X, y)
+    assert "noisy_second_moment" in asked
 
 
 @pytest.mark.parametrize("kind", ["scale", "covariance"])

@@ -1,7 +1,8 @@
 """The library's own algorithm for classes, numbers and counts: estimate coordinates, then take few noisy steps in them.
 
     coordinates   c, s = noisy center and scale of each feature; z = ((x - c) / s, constant), shrunk to a typical length
-                  M = noisy second moment of z;                  y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
+                  M = noisy second moment of z, its eigenvalues cleaned (``coordinates.cleaned``)
+                  y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
     start         v = 0; of classes and counts the constant that their noisy shares, or mean, are best predicted by
     clipped       for t < T:   g = (1/n) [ sum_i clip_C(f'_i y_i) + noise ] + penalty'
                                v <- v + b (v - last v) - g / f''
@@ -76,9 +77,10 @@ from discreet.solvers.coordinates import (
     feature_releases,
     longer_in_l1,
     longest_row,
-    noise_of,
+    moment_releases,
     noises,
     ridge_in,
+    second_moment,
     shares_to_noise,
     standard_rows,
     whiten,
@@ -134,7 +136,7 @@ class Shares:
     target: Weight = 0.05
     mean: Weight = 0.04
     scale: Weight = 0.08
-    moment: Weight = 0.2
+    moment: Weight = 0.12
     calibration: Weight = 0.07
     slope: Weight = 0.01
     bound: Weight = 0.04
@@ -160,7 +162,7 @@ class Recipe:
         The intercept's constant feature in units of the features' length.
     row_radius : float, default=1.0
         Clipped steps shrink rows longer than this many typical ones.
-    floor : float, default=0.35
+    floor : float, default=0.5
         What is added to the eigenvalues of the second moment, in units of its noise's edge.
     least_scale : float, default=0.1
         The smallest scale of a feature in units of its declared range.
@@ -193,7 +195,7 @@ class Recipe:
     shares: Shares = field(default_factory=Shares)
     constant: Positive = 0.5
     row_radius: Positive = 1.0
-    floor: Positive = 0.35
+    floor: Positive = 0.5
     least_scale: Positive = 0.1
     target_looks: CountOrZero = 16
     n_steps: Count = 12
@@ -254,7 +256,7 @@ class Recipe:
         if self.coordinates == "declared":
             return target
         features = feature_releases(domain, mean=self.shares.mean, scale=self.shares.scale)
-        moment = (_share("noisy_second_moment", 1, self.shares.moment),) if self.coordinates == "full" else ()
+        moment = moment_releases(domain, loss, self.shares.moment) if self.coordinates == "full" else ()
         return (*target, *features, *moment)
 
     def _weighted_releases(self, loss: Loss) -> Iterator[Release]:
@@ -336,14 +338,10 @@ class Recipe:
         )
         if self.coordinates != "full":
             return declared_rows(domain, standard, self.row_radius, target)
-        curator.recode(standard, once=True)
-        clip = longer_in_l1(curator, domain.n_features) ** 2 if curator.noise_multiplier else curator.domain.row_norm**2
-        second = curator.noisy_second_moment(clip=clip, n=n)
-        noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
-        edge = noise / n * math.sqrt(2.0 * len(second))
+        second, edge = second_moment(curator, domain, standard, n)
         pull = ridge_in(penalty, standard, domain)
         added = np.zeros_like(second) if pull is None else pull.hessian / Units.of(loss, target).largest_curvature
-        return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain)))
+        return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain, loss)))
 
     def _clipped_steps(
         self,

@@ -125,7 +125,7 @@ class Rows:
 
     def signal_share(self, deviation: float, steps: DescentTrace, loss: Loss) -> float:
         """Return which part of a predictor's variance is not the noise of its steps, by what both are known to be."""
-        noise = self._forgetting(steps, loss)
+        noise = self._forgetting(steps, loss, self.widest)
         along = np.einsum("ij,ik,kj->j", noise.vectors, self.widest, noise.vectors)
         return max(0.0, 1.0 - float(noise.variances @ along) / deviation**2)
 
@@ -135,7 +135,7 @@ class Rows:
         A predictor's variance, and the square of its constant, are not likely to be beyond ``PREDICTED``.
         """
         features, likely = len(self.recoding.center), PREDICTED[loss.task]
-        noise = math.sqrt(float(self._forgetting(steps, loss).variances.mean()))
+        noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
         slopes, constants = v[:features].ravel(), v[features:]
         variance = max(float(np.trace(self.moment[:features, :features])), 1e-300)
         slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance) * slopes
@@ -145,18 +145,18 @@ class Rows:
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
         """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""
-        inner = Solution(v, steps if loss.task == "classification" else self._forgetting(steps, loss))
+        inner = Solution(v, steps if loss.task == "classification" else self._forgetting(steps, loss, self.moment))
         trace = StageTrace(inner, self.recoding, admitted, loss, self.spectrum)
         typical = Typical(self.length, 1.0, np.diag(self.moment).copy())
         estimate = Estimate(self.recoding, typical, self.spectrum, target=self.target)
         return Solution(self.recoding.coefficients(v), trace, estimate)
 
-    def _forgetting(self, steps: DescentTrace, loss: Loss) -> DirectionsTrace:
-        """Return the noise along the moment's directions: each forgets by its curvature, as far as clips leave it.
+    def _forgetting(self, steps: DescentTrace, loss: Loss, moment: Floats) -> DirectionsTrace:
+        """Return the noise along a moment's directions: each forgets by its curvature, as far as clips leave it.
 
         Residuals are taken for Gaussian and as wide as the target.
         """
-        values, vectors = np.linalg.eigh(self.moment)
+        values, vectors = np.linalg.eigh(moment)
         taken = steps_of(steps, self.length)
         units = Units.of(loss, self.target)
         left = units.curvature * math.erf(min(taken.slope, loss.lipschitz) / (math.sqrt(2.0) * units.slope))

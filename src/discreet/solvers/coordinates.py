@@ -42,6 +42,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
@@ -235,12 +236,14 @@ def public_features(domain: Domain, moments: Moments, least_scale: float = LEAST
 
 
 def knows_covariance(domain: Domain, loss: Loss) -> bool:
-    """Say whether a public covariance is relied on: for classes, whose slopes are bounded.
+    """Say whether a public covariance is relied on: for classes, whose slopes are bounded, if by it all columns vary.
 
     Steps for numbers are as long as the curvature allows, and a wrong covariance would say that they may be longer.
     Their second moment stays private.
     """
-    return domain.moments is not None and domain.moments.covariance is not None and loss.task == "classification"
+    if domain.moments is None or domain.moments.covariance is None or loss.task != "classification":
+        return False
+    return bool((np.diag(domain.moments.covariance) > 0).all())
 
 
 def public_second_moment(moments: Moments, recoding: Recoding, *, intercept: bool) -> Floats:
@@ -257,6 +260,25 @@ def public_second_moment(moments: Moments, recoding: Recoding, *, intercept: boo
         rows = np.block([[rows, cross[:, None]], [cross[None, :], np.full((1, 1), recoding.constant**2)]])
     rows = rows + PUBLIC_FLOOR * (np.trace(rows) / len(rows)) * np.eye(len(rows))
     return np.asarray(rows / max(1.0, float(np.trace(rows))))
+
+
+def moment_releases(domain: Domain, loss: Loss, share: float) -> tuple[Release, ...]:
+    """List the release of a second moment, in a share of mu^2; none where it is public."""
+    noise = shares_to_noise(share)
+    return () if knows_covariance(domain, loss) else (Release("noisy_second_moment", 1, relative_noise=noise),)
+
+
+def second_moment(curator: "Curator", admitted: Domain, standard: Recoding, n: float) -> tuple[Floats, float]:
+    """Return the second moment of standardized rows and the edge of its noise, or the public one, which has none."""
+    if knows_covariance(admitted, curator.loss):
+        assert admitted.moments is not None
+        return public_second_moment(admitted.moments, standard, intercept=admitted.intercept), 0.0
+    curator.recode(standard, once=True)
+    room = longer_in_l1(curator, admitted.n_features) ** 2
+    clip = room if curator.noise_multiplier else curator.domain.row_norm**2
+    second = curator.noisy_second_moment(clip=clip, n=n)
+    noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
+    return second, noise / n * math.sqrt(2.0 * len(second))
 
 
 def longest_row(linear: Floats, domain: Domain) -> float:
@@ -365,32 +387,50 @@ class Whitening:
     spectrum: Spectrum
 
 
-def whiten(second: Floats, added: Floats, edge: float, floor: float, standard: Recoding, domain: Domain) -> Whitening:
-    """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the noisy second moment of standardized rows.
+def whiten(
+    second: Floats, added: Floats, edge: float, floor: float, standard: Recoding, domain: Domain, loss: Loss
+) -> Whitening:
+    """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the cleaned second moment of standardized rows.
 
-    Eigenvalues of M below the edge of its noise do not stand out of it: for the length of rows each is taken for its
-    part of what the trace leaves to them, and for nothing where a second moment is asked for.
+    Eigenvalues below the edge of the noise do not stand out of it: what they are in all is known, and for the moment of
+    whitened rows each is nothing.
     """
-    values, vectors = np.linalg.eigh(second)
-    clear = values > edge
-    hidden = max(1, int((~clear).sum()))
-    rest = max(float(np.trace(second)) - float(values[clear].sum()), 0.0) / hidden
-    likely = np.where(clear, values, min(edge, rest))
-    most = np.where(clear, values, min(edge, rest + math.sqrt(2.0) * edge / hidden))  # and two deviations of the trace
-    bent, axes = np.linalg.eigh((vectors * np.maximum(values, 0.0)) @ vectors.T + added)
+    noisy, vectors = np.linalg.eigh(second)
+    values, clear = cleaned(noisy, edge), noisy > edge
+    most = values + np.where(clear, 0.0, math.sqrt(2.0) * edge / max(1, int((~clear).sum())))  # two deviations of all
+    bent, axes = np.linalg.eigh((vectors * values) @ vectors.T + added)
     kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
     matrix = (axes / np.sqrt(kept)) @ axes.T
     inside = matrix @ vectors
     moment, widest = ((inside * kind) @ inside.T for kind in (np.where(clear, values, 0.0), most))
-    length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ np.maximum(likely, 0.0))))
+    length = math.sqrt(max(1.0, float(np.square(inside).sum(axis=0) @ values)))
     entry = edge / (2.0 * math.sqrt(len(second)))  # the noise of an entry off the diagonal, of the mean of two
     mean = matrix @ filtered_mean(second, entry) / standard.constant if domain.intercept else np.zeros(len(second))
-    recoding = replace(standard, matrix=matrix, reach=REACH * length if math.isfinite(standard.row_norm) else None)
+    farther = PUBLIC_REACH if knows_covariance(domain, loss) else REACH
+    recoding = replace(standard, matrix=matrix, reach=farther * length if math.isfinite(standard.row_norm) else None)
     ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
     farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
     shares, directions = np.linalg.eigh(moment)
     spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
     return Whitening(recoding, length, moment, widest, mean, spectrum)
+
+
+def cleaned(values: Floats, edge: float) -> Floats:
+    """Return what the rows' second moment C is along the eigenvectors u_i of M = C + noise, from its eigenvalues alone.
+
+    The eigenvalues of a symmetric matrix of Gaussian noise fill [-edge, edge], edge = 2 s, and push those of C apart:
+    along the smallest eigenvector of M rows vary more than it says, along the largest less. For many columns
+    (Bun, Allez, Bouchaud & Potters 2016, *Rotational invariant estimator for general noisy matrices*)
+
+        u_i^T C u_i = e_i - 2 s^2 h(e_i),     h(e) = (1 / p) sum_j (e - e_j) / ((e - e_j)^2 + s^2 / p)
+
+    whatever C is: of a C whose eigenvalues are all c it makes c, and it keeps the trace. Eigenvalues keep their order
+    and are at least 0. Post-processing; without noise nothing changes.
+    """
+    deviation = edge / 2.0
+    apart = np.subtract.outer(values, values)
+    pushed = (apart / (np.square(apart) + deviation**2 / len(values) + np.finfo(np.float64).tiny)).mean(axis=1)
+    return np.asarray(np.maximum(isotonic_regression(values - 2.0 * deviation**2 * pushed).x, 0.0))
 
 
 def filtered_mean(second: Floats, noise: float) -> Floats:
@@ -436,7 +476,7 @@ class Preconditioned:
         Without a ``relative_row_norm``, rows are shrunk to this times their typical length.
     least_scale : float, default=0.1
         The smallest scale of a feature in units of half its declared range.
-    floor : float, default=0.35
+    floor : float, default=0.5
         What is added to every eigenvalue of the second moment, in units of its noise's edge.
     mean_share, scale_share, moment_share : float, default=0.04, 0.08 and 0.2
         Shares of mu^2 for means, scales and the second moment; the steps get the rest.
@@ -461,7 +501,7 @@ class Preconditioned:
     relative_row_norm: Positive | None = None
     lengths: Positive = 1.0
     least_scale: Positive = LEAST_SCALE
-    floor: Positive = 0.35
+    floor: Positive = 0.5
     mean_share: Share = 0.04
     scale_share: Share = 0.08
     moment_share: Share = 0.20
@@ -491,8 +531,7 @@ class Preconditioned:
             length = Release("noisy_mean", LOOKS, relative_noise=shares_to_noise(self.mean_share, LOOKS), clip=1.0)
             return (length,) if domain.intercept and measured and domain.moments is None else ()
         features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
-        moment = Release("noisy_second_moment", 1, relative_noise=shares_to_noise(self.moment_share))
-        shape = (moment,) if self.gives_shape and not knows_covariance(domain, loss) else ()
+        shape = moment_releases(domain, loss, self.moment_share) if self.gives_shape else ()
         return (*target_releases(loss, self.target_share), *features, *shape)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
@@ -618,22 +657,10 @@ class Preconditioned:
         self, curator: "Curator", admitted: Domain, standard: Recoding, target: "Target", n: float
     ) -> Estimate:
         """Estimate the second moment of standardized rows, or take a public one, and whiten rows by it."""
-        public = admitted.moments if knows_covariance(admitted, curator.loss) else None
-        if public is not None:
-            second, edge = public_second_moment(public, standard, intercept=admitted.intercept), 0.0
-        else:
-            curator.recode(standard, once=True)
-            room = longer_in_l1(curator, admitted.n_features) ** 2
-            clip = room if curator.noise_multiplier else curator.domain.row_norm**2
-            second = curator.noisy_second_moment(clip=clip, n=n)
-            noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
-            edge = noise / n * math.sqrt(2.0 * len(second))
-        white = whiten(second, np.zeros_like(second), edge, self.floor, standard, admitted)
-        recoding, noiseless = white.recoding, curator.noise_multiplier == 0
-        if public is not None and not noiseless:
-            recoding = replace(recoding, reach=PUBLIC_REACH * white.length)
-        typical = Typical(None if noiseless else white.length, 1.0, np.ones(len(second)))
-        return Estimate(recoding, typical, white.spectrum, target)
+        second, edge = second_moment(curator, admitted, standard, n)
+        white = whiten(second, np.zeros_like(second), edge, self.floor, standard, admitted, curator.loss)
+        typical = Typical(white.length if curator.noise_multiplier else None, 1.0, np.ones(len(second)))
+        return Estimate(white.recoding, typical, white.spectrum, target)
 
     def _declared(self, curator: "Curator", n: float) -> Estimate:
         """Return the declared map; a numeric target is taken from the middle of its range.

@@ -12,7 +12,7 @@ from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.models.solver_choice import choose_solver
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, Preconditioned
-from discreet.solvers.coordinates import LEAST_SCALE, estimate_features, feature_releases, ridge_in
+from discreet.solvers.coordinates import LEAST_SCALE, cleaned, estimate_features, feature_releases, ridge_in
 from discreet.solvers.propagation import affine
 from discreet.solvers.settings import STEEP, typical_row_norm
 from tests.covering import covering
@@ -24,6 +24,34 @@ P = 4
 def a_domain(n=10_000, p=P, relation="zero_out", outputs=1, **facts):
     neighbors = Budget(1.0, 1e-6, relation).neighbors
     return Domain(np.ones(p), math.sqrt(p), n, neighbors, n_outputs=outputs, **facts)
+
+
+def noisy_moment(spectrum, edge, rng):
+    """Return a second moment with these eigenvalues, and the same with symmetric noise of this edge."""
+    p = len(spectrum)
+    axes = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    moment, noise = (axes * spectrum) @ axes.T, rng.normal(size=(p, p)) * edge / math.sqrt(2.0 * p)
+    return moment, moment + (noise + noise.T) / 2.0
+
+
+@pytest.mark.parametrize("edge", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("law", ["alike", "decaying", "few are large"])
+def test_a_second_moment_is_cleaned_of_its_noise(law, edge):
+    """Along the eigenvectors of the noisy moment, nearer to what rows are there than the eigenvalues cut at 0."""
+    p, rng = 80, np.random.default_rng(3)
+    spectrum = {"alike": np.ones(p), "decaying": 8.0 / (1.0 + np.arange(p)), "few are large": np.ones(p)}[law]
+    spectrum[: 3 * (law == "few are large")] = 10.0
+    moment, noisy = noisy_moment(spectrum, edge, rng)
+    values, vectors = np.linalg.eigh(noisy)
+    truth = np.einsum("ij,ik,kj->j", vectors, moment, vectors)
+    miss = np.sqrt(np.mean(np.square(cleaned(values, edge) - truth)))
+    assert miss < 0.15 * edge
+    assert miss < 0.5 * np.sqrt(np.mean(np.square(np.maximum(values, 0.0) - truth)))
+
+
+def test_a_second_moment_without_noise_stays_as_it_is():
+    values = np.array([0.0, 0.1, 0.1, 2.0])
+    np.testing.assert_array_equal(cleaned(values, 0.0), values)
 
 
 def test_no_scale_is_below_a_tenth_of_what_was_declared():
