@@ -47,6 +47,7 @@ from discreet.curator.records.containers import two_dimensional as two_dimension
 from discreet.curator.records.recoding import Recoding as Recoding
 from discreet.curator.records.split import Part as Part
 from discreet.curator.records.split import split as split
+from discreet.curator.records.split import split_elsewhere as split_elsewhere
 from discreet.curator.records.storage import limited as limited
 from discreet.curator.records.stream import RecordStream as RecordStream
 from discreet.curator.records.stream import gathered as gathered

@@ -38,6 +38,7 @@ from discreet.curator.records.stream import (
     PRIVATE_ROWS,
     Encoding,
     RecordStream,
+    RowsElsewhere,
     admit_stream,
     is_stream,
     rows_of_each,
@@ -290,6 +291,21 @@ class PrivateData:
         if reservation is not None:
             found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, found)
+
+    def read_elsewhere(self, reservation: Reservation | None, n: int | None) -> RowsElsewhere:
+        """Have the rows of a stream on a cluster read and kept there, for what must cut them into parts.
+
+        Call it after the charge. Other rows than were counted are refused, where ``n`` is public.
+        """
+        assert self.__stream is not None
+        assert self.__stream.elsewhere is not None
+        key = None if reservation is None else reservation.ledger.key()
+        rows = self.__stream.elsewhere.read(None if key is None else row_secrets(key))
+        if n is not None and rows.n_units != n:
+            raise Unsupported(CHANGED)
+        if reservation is not None and key is not None:
+            reservation.ledger.recognize(reservation.dataset, fingerprint_from(rows.sketch, key))
+        return rows
 
     def __admitted(self, loss: Loss, reservation: Reservation | None, priced: PricedPlan, n: int | None) -> Engine:
         if self.__stream is None:

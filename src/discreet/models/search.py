@@ -33,12 +33,15 @@ from discreet.curator import (
     Entropy,
     Part,
     PrivateData,
+    RecordStream,
     container_of,
     current_entropy,
     gathered,
+    is_dask,
     is_stream,
     issued,
     split,
+    split_elsewhere,
     uniform_below,
 )
 from discreet.errors import LedgerError, MissingBounds, PlanViolation, Unsupported
@@ -314,8 +317,11 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         """
         warn_of_uncounted_fits(self.ledger, self.dataset, groups)
         warn_of_a_column(y)
-        X = container_of(X)
+        X, y, groups = self._rows(X, y, groups)
         ready = self._prepared(X, y, groups)
+        if is_stream(X) and X.elsewhere is not None:
+            for candidate, planned in zip(ready.listed, ready.paid.planned, strict=True):
+                X.elsewhere.check(planned.priced.plan, candidate.facts.loss)
         claims = self._claims(ready)
         loss, answer = ready.listed[0].facts.loss, partial(self._answer, ready, claims, X, y, groups)
         best, certificate, _ = carry_out(
@@ -329,11 +335,16 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
     ) -> tuple[Outcome, Claim, Certify]:
         """Run a secret number of candidates on two parts of the records, and keep the best."""
         rows, first = X, ready.listed[0]
-        if is_stream(X):
-            rows, y, groups = gathered(X, first.facts.bounds.classes)
         public = self._relation.n_is_public
-        parts = split(rows, y, groups, self._numerator, ready.sizes[1] if public else None)
-        ready.data.recognize(reservation, rows)
+        held = ready.sizes[1] if public else None
+        if is_stream(X) and X.elsewhere is not None:
+            there = ready.data.read_elsewhere(reservation, ready.n if public else None)
+            parts, rows = split_elsewhere(X, there, self._numerator, held), _empty(X)
+        else:
+            if is_stream(X):
+                rows, y, groups = gathered(X, first.facts.bounds.classes)
+            parts = split(rows, y, groups, self._numerator, held)
+            ready.data.recognize(reservation, rows)
         best = _best(Runs(ready.listed, *parts, (None, None) if public else ready.sizes), ready.paid)
         if best is None:
             return _untrained(first, rows), claims[-1], issued
@@ -357,7 +368,19 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         >>> search.quote(X, y).price.epsilon <= 2.0
         True
         """
-        return self._prepared(container_of(X), y, groups).paid
+        return self._prepared(*self._rows(X, y, groups)).paid
+
+    def _rows(self, X: Any, y: Any, groups: Any) -> tuple[Any, Any, Any]:
+        """Return records as a fit takes them; Dask collections as one stream, read by workers."""
+        if is_stream(X):
+            return X, y, groups
+        if y is not None and is_dask(X):
+            from discreet.curator import DaskRows
+
+            facts = self._listed()[0].facts
+            classes = facts.bounds.classes if facts.loss.task == "classification" else None
+            return DaskRows(X, y, classes, groups), None, None
+        return container_of(X), y, groups
 
     def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
         """Return everything about the selection that is known without its records."""
@@ -586,6 +609,11 @@ def _best(runs: Runs, paid: Offer) -> Outcome | None:
         outcome = runs.one(paid, entropy)
         best = outcome if best is None or outcome.score > best.score else best
     return best
+
+
+def _empty(stream: RecordStream) -> Any:
+    """Return a table without rows, of a stream's columns."""
+    return np.empty((0, len(stream.columns))) if stream.sample is None else stream.sample
 
 
 def _untrained(candidate: Candidate, X: Any) -> Outcome:

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, Schema, TableModel
+from discreet import DPLogisticRegression, DPRandomizedSearch, Schema, TableModel
 from discreet.curator.clusters import spark as spark_parts
 from discreet.curator.clusters.remote import RemoteEngine
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
+from discreet.models import TableSearch
 from discreet.schema import Category, Number, Target, Weight
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
@@ -305,6 +306,18 @@ def test_scores_have_the_bits_of_memory(spark, metric, person):
             return model.private_score(table, epsilon=2.0, delta=1e-6, metric=metric).to_text()
 
     assert scored(in_parts(spark, 3, WHO, WHO_TYPES)) == scored(WHO)
+
+
+@pytest.mark.parametrize("person", [None, "who"])
+def test_searches_have_the_bits_of_memory(spark, person):
+    def searched(table):
+        candidates = {"solver": [GradientDescent(n_steps=2), SGD]}
+        search = DPRandomizedSearch(DPLogisticRegression(), candidates, epsilon=4.0, delta=1e-6, mean_runs=2)
+        with seeded(5):
+            found = TableSearch(schema(person=person), search).fit(table)
+        return [one.value for one in found.best_estimator_.coefficients()], found.best_score_
+
+    assert searched(in_parts(spark, 3, WHO, WHO_TYPES)) == searched(WHO)
 
 
 def test_wrong_types_and_columns_are_refused_before_a_row_is_read(spark):

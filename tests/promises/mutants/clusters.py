@@ -106,6 +106,20 @@ MUTANTS = (
         "fits",
     ),
     Mutant(
+        "held-out persons fitted on",
+        "The persons of one part of a search are found by their numbers in memory, not by those on the cluster.",
+        (Edit(_REMOTE, "            here[order[chosen]] = True\n", "            here[chosen] = True\n"),),
+        ("tests/curator/clusters/test_searches.py::test_a_search_has_the_bits_of_memory[persons-2]",),
+        "released(",
+    ),
+    Mutant(
+        "a search over rows that change",
+        "A part that was read again, with other rows, is encoded all the same for a later run.",
+        (Edit(_TALLY, "if part.seal != chosen.seal or not", "if not"),),
+        ("tests/curator/clusters/test_searches.py::test_parts_that_are_made_again_of_other_rows_end_the_search",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
         "words of a worker's error",
         "What a task raises is passed on with its words, which may quote a cell.",
         (

@@ -189,8 +189,9 @@ class DaskHeld(Held):
     def __init__(self, client: Any, futures: Sequence[Any]) -> None:
         self._client, self._futures = client, list(futures)
 
-    def map(self, task: Callable[..., Any], **words: Any) -> DaskHeld:
-        return DaskHeld(self._client, _mapped(self._client, task, self._futures, **words))
+    def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> DaskHeld:
+        columns = [self._futures] if asked is None else [self._futures, asked]
+        return DaskHeld(self._client, _mapped(self._client, task, *columns, **words))
 
     def told(
         self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any

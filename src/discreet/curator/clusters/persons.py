@@ -35,6 +35,7 @@ from discreet.curator.clusters.tasks import (
     Seen,
     Values,
     guarded,
+    read_rows,
     row_hashes,
     scored,
     sealed,
@@ -310,8 +311,19 @@ class ScoredRows:
 
 
 @dataclass(frozen=True)
-class ScorePersons:
-    """Make a new part of what a score needs of each row."""
+class ReadRows:
+    """Keep rows as they are."""
+
+    secrets: Words | None
+
+    def __call__(self, stream: RecordStream) -> Kept:
+        values, sketch = read_rows(stream, self.secrets)
+        return {"values": values}, sketch, 0
+
+
+@dataclass(frozen=True)
+class KeepPersons:
+    """Make a new part of numbers of each row."""
 
     def __call__(self, persons: Persons) -> Part:
         values = Values(persons.ordered("values"), persons.starts, persons.shares)

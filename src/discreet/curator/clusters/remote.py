@@ -15,6 +15,8 @@ from operator import add
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from discreet.curator.clusters import persons, tasks
 from discreet.curator.clusters.tasks import OTHER_CODE, CellEncoding, Failed, Seal, Seen, Tally, added
 from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
@@ -22,7 +24,7 @@ from discreet.curator.records import containers
 from discreet.curator.records.row_sketches import EMPTY
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.errors import ClusterFailed, DiscreetError, Unsupported
-from discreet.typing import Integers, Words
+from discreet.typing import Booleans, Integers, Words
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
@@ -54,8 +56,8 @@ class Held(ABC):
     """Parts that other machines keep for as long as this object lives."""
 
     @abstractmethod
-    def map(self, task: Callable[..., Any], **words: Any) -> Held:
-        """Return what a task makes of each part, kept in its turn."""
+    def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> Held:
+        """Return what a task makes of each part, kept in its turn; ``asked`` holds something for each part."""
 
     @abstractmethod
     def told(
@@ -190,10 +192,18 @@ class RemoteParts(ABC):
     def scored(self, scoring: Scoring, secrets: Words | None) -> ScoredParts:
         """Read every part, and keep there what a score needs of each row, each person's in one part."""
         if self._has_persons:
-            held = self._made_of_persons(persons.ScoredRows(scoring, secrets), persons.ScorePersons())
+            held = self._made_of_persons(persons.ScoredRows(scoring, secrets), persons.KeepPersons())
         else:
             held = self._made(tasks.score, scoring, secrets)
         return ScoredParts(held, *self._seen(held))
+
+    def read(self, secrets: Words | None) -> ReadParts:
+        """Read every part, and keep its rows there as doubles, each person's in one part."""
+        if self._has_persons:
+            held = self._made_of_persons(persons.ReadRows(secrets), persons.KeepPersons())
+        else:
+            held = self._made(tasks.read, secrets)
+        return ReadParts(held, *self._seen(held))
 
     def _seen(self, held: Held) -> tuple[list[Seal], list[Seen], Callable[[], Integers] | None]:
         """Return the seals of parts, what was seen of their rows, and what tells where persons are among all."""
@@ -221,8 +231,8 @@ def _check_sources(sources: Iterable[bytes]) -> None:
         raise ClusterFailed(tasks.CHANGED)
 
 
-class ScoredParts:
-    """What a score needs of each row, in parts on other machines."""
+class ValueParts:
+    """Numbers of each row, in parts on other machines."""
 
     def __init__(
         self,
@@ -239,6 +249,15 @@ class ScoredParts:
         """The number of records, or of persons."""
         return sum(seal.units for seal in self._seals)
 
+    @property
+    def has_persons(self) -> bool:
+        """Whether a person may have several rows."""
+        return self._places is not None
+
+
+class ScoredParts(ValueParts):
+    """What a score needs of each row."""
+
     def table(self, cells: Cells) -> ScoredTable:
         """Return the cells of these rows as a table, made there when it is asked."""
         return ScoredTable(self, cells)
@@ -249,45 +268,66 @@ class ScoredParts:
         facts = (self._seals, scaling.grid, scaling.width)
         return Opened(RemoteEngine(self._held, *facts, placement=placement, places=self._places), [])
 
-    @property
-    def has_persons(self) -> bool:
-        """Whether a person may have several rows."""
-        return self._places is not None
+
+class ReadParts(ValueParts):
+    """Features and the target of each row."""
+
+    def chosen(self, units: Booleans, stream: RecordStream) -> ChosenRows:
+        """Return some of the units, by their numbers in memory, as a stream whose rows stay there."""
+        return ChosenRows(self, units, stream)
+
+    def opened(self, units: Booleans, how: Encoding) -> Opened:
+        """Encode some units of each part, and keep them there."""
+        chosen, order = np.flatnonzero(units), None if self._places is None else self._places()
+        here = units.copy()
+        if order is not None:
+            here[:] = False
+            here[order[chosen]] = True
+        edges = list(accumulate((seal.units for seal in self._seals), initial=0))
+        asked = [tasks.Chosen(seal, here[a:b]) for seal, (a, b) in zip(self._seals, pairwise(edges), strict=True)]
+        held = self._held.map(tasks.encode_chosen, asked, how=how)
+        tally: Tally[tuple[Seal, Seen]] = Tally(dict.fromkeys(range(len(asked))))
+        seals = [seal for seal, _ in held.told(tasks.seen_of, tally)]
+        places = None if order is None else (np.cumsum(here) - 1)[order[chosen]]
+        facts = (seals, how.scaling.grid, how.scaling.width)
+        return Opened(RemoteEngine(held, *facts, places=None if places is None else lambda: places), [])
 
 
-class ScoredTable(RecordStream):
-    """The cells of scored rows on other machines: a table of numbers between 0 and 1, of which one sum is asked."""
+class _RowsThere(RecordStream):
+    """Rows that were read on other machines, after its workers were checked, and stay there."""
 
-    is_named = False
     kept: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, values: ScoredParts, cells: Cells) -> None:
-        self._values, self._cells = values, cells
-        self.columns, self.has_persons = [""] * cells.size, values.has_persons
-        self.elsewhere = self
+    def __init__(self, values: ValueParts) -> None:
+        self.has_persons, self.elsewhere = values.has_persons, self
+
+    @abstractmethod
+    def encoded(self, how: Encoding) -> Opened:
+        """Return what a curator asks."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return the number of records, or of persons."""
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """Rows, or persons, and cells."""
+        """Records, or persons, and columns."""
         return self.count(), len(self.columns)
 
     def check(self, plan: Plan, loss: Loss) -> None:
-        """Refuse nothing: workers were checked before the rows were read."""
-
-    def count(self) -> int:
-        """Return the number of records, or of persons."""
-        return self._values.n_units
-
-    def encoded(self, how: Encoding) -> Opened:
-        """Return what a curator asks."""
-        return self._values.opened(self._cells, how)
+        """Refuse what parts cannot answer."""
+        refuse_whole(plan)
 
     def cells(self) -> dict[int, Integers]:
-        """Refuse: no ranges are estimated of cells."""
+        """Refuse: no ranges are estimated of these rows."""
         raise Unsupported(containers.ELSEWHERE)
 
     def scored(self, scoring: Scoring, secrets: Words | None) -> ScoredParts:
-        """Refuse: scores are not scored."""
+        """Refuse: these rows are not scored by their predictions."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def read(self, secrets: Words | None) -> ReadParts:
+        """Refuse: these rows were read."""
         raise Unsupported(containers.ELSEWHERE)
 
     def blocks(self) -> Iterator[Block]:
@@ -297,6 +337,42 @@ class ScoredTable(RecordStream):
     def persons(self) -> Integers:
         """Refuse: rows do not come here."""
         raise Unsupported(containers.ELSEWHERE)
+
+
+class ScoredTable(_RowsThere):
+    """The cells of scored rows: a table of numbers between 0 and 1, of which one sum is asked."""
+
+    is_named = False
+
+    def __init__(self, values: ScoredParts, cells: Cells) -> None:
+        super().__init__(values)
+        self._values, self._cells, self.columns = values, cells, [""] * cells.size
+
+    def count(self) -> int:
+        """Return the number of records, or of persons."""
+        return self._values.n_units
+
+    def encoded(self, how: Encoding) -> Opened:
+        """Return what a curator asks."""
+        return self._values.opened(self._cells, how)
+
+
+class ChosenRows(_RowsThere):
+    """Some units of rows that were read, with the columns of the stream that they were read from."""
+
+    def __init__(self, values: ReadParts, units: Booleans, stream: RecordStream) -> None:
+        super().__init__(values)
+        self._values, self._units = values, units
+        self.columns, self.is_named, self.sample = stream.columns, stream.is_named, stream.sample
+        self.target_kinds = stream.target_kinds
+
+    def count(self) -> int:
+        """Return the number of records, or of persons."""
+        return int(np.count_nonzero(self._units))
+
+    def encoded(self, how: Encoding) -> Opened:
+        """Return what a curator asks."""
+        return self._values.opened(self._units, how)
 
 
 def refuse_whole(plan: Plan) -> None:

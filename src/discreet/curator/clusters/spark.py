@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,14 +43,17 @@ class SparkHeld(Held):
         self.parts = silenced(lambda: parts.persist(StorageLevel.MEMORY_AND_DISK))
         weakref.finalize(self, _given_up, parts).atexit = False  # the session ends with this process
 
-    def map(self, task: Callable[..., Any], **words: Any) -> SparkHeld:
-        return SparkHeld(self.parts.map(partial(task, **words)))
+    def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> SparkHeld:
+        return SparkHeld(self._mapped(task, asked, words))
 
     def told(
         self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
     ) -> list[Value]:
+        return _collected(self._mapped(task, asked, words), tally)
+
+    def _mapped(self, task: Callable[..., Any], asked: Sequence[Any] | None, words: Mapping[str, Any]) -> Any:
         run = partial(task, **words) if asked is None else partial(tasks.ask, task=task, asked=asked, **words)
-        return _collected(self.parts.map(run), tally)
+        return self.parts.map(run)
 
 
 def _given_up(parts: Any) -> None:

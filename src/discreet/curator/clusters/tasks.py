@@ -44,12 +44,12 @@ from discreet.curator.known_answers import (
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_sketches import RowHashes, RowSketch
 from discreet.curator.records.storage import MEMORY
-from discreet.curator.records.stream import Block, Encoding, RecordStream, admit_stream
+from discreet.curator.records.stream import Block, Encoding, RecordStream, admit_stream, in_place
 from discreet.curator.tables.files import CsvSource, ParquetSource, open_table, read_row_groups
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, FrameSource, Source
 from discreet.curator.tables.stream import TableStream
 from discreet.errors import ClusterFailed, DiscreetError, Unsupported
-from discreet.typing import Floats, Integers, Words
+from discreet.typing import Booleans, Floats, Integers, Words
 
 if TYPE_CHECKING:
     from discreet.curator.metrics.row_values import Cells, Scoring
@@ -173,7 +173,10 @@ UNSEEN = Seen()
 
 @dataclass(frozen=True, repr=False)
 class Values:
-    """What a score needs of each row, in place of its record; persons' rows are together, as those of records are."""
+    """Numbers of each row, in place of its record: what a score needs of it, or features and the target.
+
+    Persons' rows are together, as those of records are.
+    """
 
     rows: Floats
     starts: Integers | None = None
@@ -204,7 +207,7 @@ class CellEncoding:
 class Part:
     """Some of the records, encoded, on a worker; the layout that passes read is kept next to them.
 
-    Or what a score needs of them, of which records are made on the way through a pass.
+    Or numbers of each row, of which records are made later.
     """
 
     def __init__(self, number: int, records: Records | Values, seal: Seal, seen: Seen = UNSEEN) -> None:
@@ -432,6 +435,49 @@ def encode(number: int, rows: Rows, how: Encoding, *given: Any) -> Part:
     records = admit_stream(stream, how.targets, how.scaling, watch, count, storage=MEMORY)
     seen = Seen(None if hashes is None else hashes.sketch(), None if counts is None else {1: counts.total})
     return sealed(number, records, seen)
+
+
+@guarded
+def read(number: int, rows: Rows, secrets: Words | None, *given: Any) -> Part:
+    """Read one part, and keep its rows as they are: features, and the target last."""
+    values, sketch = read_rows(rows.stream(*given), secrets)
+    return sealed(number, Values(values), Seen(sketch))
+
+
+def read_rows(stream: RecordStream, secrets: Words | None) -> tuple[Floats, RowSketch | None]:
+    """Return features with the target last, and the hashes of rows where they are asked for."""
+    hashes = row_hashes(secrets, stream.shape[0])
+    blocks = [np.empty((0, stream.shape[1] + 1))]
+    for part, block in in_place(stream):
+        blocks.append(np.column_stack([block.features, block.targets]))
+        if hashes is not None:
+            hashes.see(part.start, part.stop, block.features)
+    return np.concatenate(blocks), None if hashes is None else hashes.sketch()
+
+
+@dataclass(frozen=True, repr=False)
+class Chosen:
+    """Some units of a part that was read, and what the part was."""
+
+    seal: Seal
+    units: Booleans
+
+
+@guarded
+def encode_chosen(part: Part, chosen: Chosen, *, how: Encoding) -> Part:
+    """Encode some units of a part that was read, if it is what it was."""
+    values = part.records
+    if part.seal != chosen.seal or not isinstance(values, Values):
+        raise ClusterFailed(CHANGED)
+    persons, rows = None, chosen.units
+    if values.starts is not None:
+        sizes = np.diff(values.starts)
+        persons, rows = np.repeat(np.arange(len(sizes)), sizes), np.repeat(rows, sizes)
+    table = np.ascontiguousarray(values.rows[rows])
+    targets, weights = how.targets.placed(np.ascontiguousarray(table[:, -1]))
+    groups = None if persons is None else persons[rows]
+    features = np.ascontiguousarray(table[:, :-1])
+    return sealed(part.number, admission.admit(features, targets, how.scaling, groups, storage=MEMORY, weights=weights))
 
 
 @guarded

@@ -19,8 +19,8 @@ _NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
 """Kinds of types as numpy names them: numbers and truth; texts and bytes; complex, durations, dates, structures."""
 
 ELSEWHERE = (
-    "these rows are on a cluster, where only fit and predict reach them: load the part that you need (.compute()), or "
-    "read the files on one machine"
+    "these rows are on a cluster, where fits, predictions, private scores and searches reach them: load the part that "
+    "you need (.compute()), or read the files on one machine"
 )
 
 

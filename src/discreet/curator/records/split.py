@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.curator.lattice.noise import poisson_sample
 from discreet.curator.records import admission, containers
+from discreet.curator.records.stream import RecordStream, RowsElsewhere
 from discreet.errors import Unsupported
 from discreet.typing import Integers
 
@@ -51,17 +52,29 @@ def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = 
     order, starts = np.arange(n), None
     if names is not None:
         order, starts, _ = admission.grouping(names, n)
-    n_units = n if starts is None else len(starts) - 1
     held = np.zeros(n, dtype=bool)
-    entropy = current_entropy()
-    if held_units is None:
-        drawn = poisson_sample(n_units, numerator, entropy)
-    else:
-        drawn = np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
+    drawn = _drawn(n if starts is None else len(starts) - 1, numerator, held_units)
     held[order[admission.rows_of_units(drawn, starts)]] = True
     if containers.is_sparse(table):
         table = admission.compressed(table)
     return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
+
+
+def split_elsewhere(
+    stream: RecordStream, rows: RowsElsewhere, numerator: int, held_units: int | None = None
+) -> tuple[Part, Part]:
+    """The same of the rows of a stream on a cluster, which stay there."""
+    held = np.zeros(rows.n_units, dtype=bool)
+    held[_drawn(rows.n_units, numerator, held_units)] = True
+    return Part(rows.chosen(~held, stream), None, None), Part(rows.chosen(held, stream), None, None)
+
+
+def _drawn(n_units: int, numerator: int, held_units: int | None) -> Integers:
+    """Draw units by lots that no data touch."""
+    entropy = current_entropy()
+    if held_units is None:
+        return poisson_sample(n_units, numerator, entropy)
+    return np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
 
 
 def _part(table: Any, targets: NDArray[Any], names: Any, rows: Integers) -> Part:

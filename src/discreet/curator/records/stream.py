@@ -20,7 +20,7 @@ from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import Storage, storage_for, within_memory
 from discreet.errors import Unsupported
-from discreet.typing import Floats, Integers, Words
+from discreet.typing import Booleans, Floats, Integers, Words
 
 if TYPE_CHECKING:
     from discreet.curator.metrics.row_values import Cells, Scoring
@@ -127,6 +127,25 @@ class Elsewhere(Protocol):
 
     def scored(self, scoring: "Scoring", secrets: Words | None) -> "ValuesElsewhere":
         """Read all rows, and keep there what a score needs of each; ``secrets`` are words for hashes of rows."""
+        ...
+
+    def read(self, secrets: Words | None) -> "RowsElsewhere":
+        """Read all rows, and keep their features and targets there as doubles, for what must cut them into parts."""
+        ...
+
+
+class RowsElsewhere(Protocol):
+    """Features and targets, kept in parts where the rows are; ``sketch`` are the hashes of the rows."""
+
+    sketch: RowSketch
+
+    @property
+    def n_units(self) -> int:
+        """The number of records, or of persons."""
+        ...
+
+    def chosen(self, units: Booleans, stream: "RecordStream") -> "RecordStream":
+        """Return some units, by their numbers in memory, of the columns of the stream that they were read from."""
         ...
 
 

@@ -1,0 +1,133 @@
+"""Private searches over rows on a cluster: the bits of memory, and rows that stay where they are."""
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Schema
+from discreet.curator.clusters import remote, tasks
+from discreet.errors import ClusterFailed, Unsupported
+from discreet.ledger import Ledger
+from discreet.models import TableSearch
+from discreet.scale import cluster
+from discreet.schema import Number, Target
+from discreet.solvers import GradientDescent, StochasticGradientDescent
+from discreet.testing import seeded
+from tests.curator.clusters.parted import BINARY, MARGINS, N, X, bits, in_parts
+
+NAMES = np.random.default_rng(3).integers(0, N // 3, N).astype(float)
+CHEAP = {"solver": [GradientDescent(n_steps=2), StochasticGradientDescent(n_steps=2, sampling_probability=0.25)]}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
+        Client(made) as client,
+        client.as_current(),
+    ):
+        yield client
+
+
+@pytest.fixture
+def ledger():
+    ledger = Ledger(":memory:")
+    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
+    return ledger
+
+
+def searched(model, y, parts=None, *, groups=None, candidates=CHEAP, seed=5, **settings):
+    rows = (X, y, groups)
+    if parts is not None:
+        rows = tuple(None if column is None else in_parts(column, parts) for column in rows)
+    with seeded(seed):
+        words = {"epsilon": 4.0, "delta": 1e-6, "mean_runs": 3, "stopping": "geometric", **settings}
+        return DPRandomizedSearch(model, candidates, **words).fit(*rows)
+
+
+def released(search):
+    return bits(search.best_estimator_), search.best_score_, search.certificate_.to_json()
+
+
+LOGISTIC = DPLogisticRegression(bounds=1.0, classes=(0, 1))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+@pytest.mark.parametrize("groups", [None, NAMES, NAMES.astype(str)], ids=["records", "persons", "texts"])
+def test_a_search_has_the_bits_of_memory(client, parts, groups):
+    assert released(searched(LOGISTIC, BINARY, parts, groups=groups)) == released(
+        searched(LOGISTIC, BINARY, groups=groups)
+    )
+
+
+def test_numbers_and_private_n_have_the_bits_of_memory(client):
+    from discreet import Bounds
+
+    ridge = DPRidge(bounds=1.0, target=(-2, 2))
+    alphas = {"alpha": [1e-3, 1e-1], "solver": ["gd"]}
+    assert released(searched(ridge, MARGINS, 3, candidates=alphas)) == released(
+        searched(ridge, MARGINS, candidates=alphas)
+    )
+    counted = DPLogisticRegression(bounds=Bounds(1.0, classes=(0, 1), n=N))
+    settings = {"neighbors": "add_remove"}
+    assert released(searched(counted, BINARY, 3, **settings)) == released(searched(counted, BINARY, **settings))
+
+
+@pytest.mark.parametrize("person", [None, "who"])
+def test_tables_and_files_have_the_bits_of_memory(client, tmp_path, person):
+    frame = pd.DataFrame(X, columns=list("abc")).assign(ill=BINARY, who=[f"p{k:g}" for k in NAMES])
+    frame.loc[::19, "b"] = np.nan
+    for k in range(3):
+        frame.iloc[80 * k : 80 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
+    schema = Schema({name: Number((-1, 1)) for name in "abc"}, Target("ill", classes=(0, 1)), person=person)
+    ledger, seen = Ledger(":memory:"), []
+    ledger.grant("t", epsilon=99.0, delta=1e-3, neighbors="replace_one", unit="person" if person else "record")
+    ledger.recognize = lambda dataset, found: seen.append(found)
+
+    def table_search(table):
+        words = {"epsilon": 4.0, "delta": 1e-6, "mean_runs": 2, "ledger": ledger, "dataset": "t"}
+        with seeded(5):
+            search = DPRandomizedSearch(DPLogisticRegression(), CHEAP, **words)
+            found = TableSearch(schema, search).fit(table)
+        return bits(found.best_estimator_.estimator_), found.best_score_, seen.pop()
+
+    expected = table_search(frame)
+    assert table_search(dd.from_pandas(frame, npartitions=3, sort=False)) == expected
+    with cluster(client):
+        assert table_search(str(tmp_path)) == expected
+    assert ledger.spent("t").fits == 3
+
+
+def test_each_unit_is_in_one_of_the_two_parts(client, monkeypatch):
+    """What is fitted on and what is scored on add up to all units, none in both."""
+    chosen, honest = [], remote.ReadParts.chosen
+
+    def watched(parts, units, stream):
+        chosen.append(units)
+        return honest(parts, units, stream)
+
+    monkeypatch.setattr(remote.ReadParts, "chosen", watched)
+    searched(LOGISTIC, BINARY, 3, groups=NAMES)
+    fitting, scoring = chosen
+    assert (fitting ^ scoring).all()
+    assert len(fitting) == len(set(NAMES))
+
+
+def test_parts_that_are_made_again_of_other_rows_end_the_search(client, monkeypatch, ledger):
+    honest = tasks.Chosen
+
+    def other(seal, units):
+        return honest(tasks.Seal(seal.units, b"other"), units)
+
+    monkeypatch.setattr(tasks, "Chosen", other)
+    with pytest.raises(ClusterFailed, match="not what it was"):
+        searched(LOGISTIC, BINARY, 3, ledger=ledger, dataset="records", stopping="geometric")
+    assert ledger.spent("records").fits == 1
+
+
+def test_a_candidate_that_needs_all_rows_is_refused_before_the_charge(client, ledger):
+    with pytest.raises(Unsupported, match="iterative one"):
+        searched(LOGISTIC, BINARY, 3, candidates={"solver": ["gd", "output"]}, ledger=ledger, dataset="records")
+    assert ledger.spent("records").fits == 0
