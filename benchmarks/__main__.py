@@ -16,7 +16,7 @@ from benchmarks.commands.solvers import solvers
 from benchmarks.commands.speed import speed
 from benchmarks.commands.tuned import tuned
 from benchmarks.commands.wide import wide
-from discreet.cli.errors import OneLineErrors
+from discreet.cli.terminal import OneLineErrors
 
 app = typer.Typer(
     cls=OneLineErrors,

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from discreet.curator.observer import observe
+from discreet.curator.session import observe
 from discreet.testing import assert_replay
 
 

@@ -13,8 +13,8 @@ from benchmarks.comparisons.consistency import EPSILONS, LABELS, NUMBERS, run
 from benchmarks.pages.consistency import consistency_figure, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
-from discreet.report.figures import save
+from discreet.cli.terminal import Console
+from discreet.report.page import save
 
 
 def consistency(

@@ -15,9 +15,8 @@ from benchmarks.pages.inference_figure import dots, inference_figure
 from benchmarks.pages.published import published
 from benchmarks.problems.effects import SYNTHETIC
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
-from discreet.cli.errors import Refused
-from discreet.report.figures import save
+from discreet.cli.terminal import Console, Refused
+from discreet.report.page import save
 
 
 def inference(

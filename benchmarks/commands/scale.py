@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
-from discreet.cli.errors import Refused
+from discreet.cli.terminal import Console, Refused
 
 if TYPE_CHECKING:
     from benchmarks.scale.dask import Figure

@@ -13,7 +13,7 @@ import typer
 
 from benchmarks.measures.timing_rows import table
 from benchmarks.sizes import VARIABLE
-from discreet.cli.errors import Refused
+from discreet.cli.terminal import Refused
 
 NAMES = (
     "gradient",

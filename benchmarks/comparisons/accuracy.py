@@ -31,7 +31,7 @@ from discreet.curator import use_entropy
 from discreet.datasets import hospital
 from discreet.errors import DiscreetError, Unsupported
 from discreet.models import DPLinearRegression, DPLogisticRegression
-from discreet.models.solver_choice import solver_names
+from discreet.models.fit import solver_names
 
 AS_DECLARED, DEFAULT = "declared", "auto"
 SYNTHETIC = ("synthetic", "synthetic_number")

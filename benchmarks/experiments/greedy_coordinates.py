@@ -13,7 +13,7 @@ from benchmarks.experiments.harness import Claim, Experiment, Row, mean
 from benchmarks.experiments.sparse_problems import GENERATED, TABLES, file_of, sparse_problem
 from benchmarks.seeded import SeededWords
 from discreet.curator import use_entropy
-from discreet.report.figures import LIGHT, blank, frame
+from discreet.report.page import LIGHT, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.experiments.harness import Claim, Experiment, Row, mean
-from discreet.report.figures import LIGHT, blank, frame
+from discreet.report.page import LIGHT, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,7 +14,7 @@ from benchmarks.comparisons.accuracy import AS_DECLARED, DEFAULT, WIDENED_EPSILO
 from benchmarks.measures.accuracy import mean_and_error
 from benchmarks.measures.gap import gap, learned
 from benchmarks.problems.declared_tables import SMALL
-from discreet.models.solver_choice import solver_names
+from discreet.models.fit import solver_names
 
 TASKS = {"classification": "Labels", "regression": "Numbers"}
 MAIN_METRIC = {"classification": "accuracy", "regression": "r2"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.pages.curve_panels import COLORS, MARKERS
-from discreet.report.figures import LIGHT, Theme, blank, frame
+from discreet.report.page import LIGHT, Theme, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet.report.figures import LIGHT, Theme, blank, frame
+from discreet.report.page import LIGHT, Theme, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

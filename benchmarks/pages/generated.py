@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from discreet.cli.errors import Refused
+from discreet.cli.terminal import Refused
 
 
 def into_page(page: str, text: str, name: str) -> str:

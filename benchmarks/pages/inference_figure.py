@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.report.figures import LIGHT, Theme, blank, frame
+from discreet.report.page import LIGHT, Theme, blank, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import for_a_scalar, unit_for
-from discreet.curator.observer import observe
+from discreet.curator.session import observe
 from discreet.errors import PlanViolation
 from discreet.losses import Squared
 from discreet.solvers import AdaptiveClip, CoordinateDescent, GreedyCoordinateDescent

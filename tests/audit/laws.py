@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binom, norm
 
 from discreet.accounting import gaussian
-from discreet.audit import statistical_bounds
+from discreet.audit import guessing
 
 NEVER = 1e-6
 """Statistical gates fail an honest library this rarely."""
@@ -17,7 +17,7 @@ def least_refuting(accuracy: float, guesses: int, confidence: float) -> int:
     low, high = 0, guesses + 1
     while high - low > 1:
         middle = (low + high) // 2
-        refutes = statistical_bounds.least_accuracy(middle, guesses, confidence) > accuracy
+        refutes = guessing.least_accuracy(middle, guesses, confidence) > accuracy
         low, high = (low, middle) if refutes else (middle, high)
     return high
 

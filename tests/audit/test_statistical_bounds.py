@@ -10,7 +10,7 @@ from scipy import stats
 from discreet.accounting import gaussian, pld
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.accounting.pricing import epsilon_of
-from discreet.audit import statistical_bounds
+from discreet.audit import guessing
 from discreet.budget import Neighbors
 from tests.audit.laws import accuracy_of, laplace_distance, least_refuting
 from tests.covering import covering
@@ -23,8 +23,8 @@ SAMPLED = (PoissonSampled(2**14, Gaussian(1.0, 1)),)
 def test_rates_are_those_of_clopper_and_pearson(trials, chance):
     for count in {0, 1, trials // 3, trials - 1, trials}:
         low, high = (
-            statistical_bounds.least_rate(count, trials, chance),
-            statistical_bounds.largest_rate(count, trials, chance),
+            guessing.least_rate(count, trials, chance),
+            guessing.largest_rate(count, trials, chance),
         )
         exact = stats.binomtest(count, trials).proportion_ci(1 - 2 * chance, method="exact")
         assert low == pytest.approx(exact.low, rel=1e-6, abs=1e-12)
@@ -37,8 +37,8 @@ def test_a_rate_at_its_bound_shows_so_many_with_just_that_chance(count, trials):
     """By sums of binomial terms in 40 digits, which are neither of scipy's."""
     with mpmath.workdps(40):
         for chance in (1e-2, 1e-8):
-            low = mpmath.mpf(statistical_bounds.least_rate(count, trials, chance))
-            high = mpmath.mpf(statistical_bounds.largest_rate(count, trials, chance))
+            low = mpmath.mpf(guessing.least_rate(count, trials, chance))
+            high = mpmath.mpf(guessing.largest_rate(count, trials, chance))
             at_least = sum(_term(trials, k, low) for k in range(count, trials + 1))
             at_most = sum(_term(trials, k, high) for k in range(count + 1))
             assert float(at_least) == pytest.approx(chance, rel=1e-6)
@@ -67,7 +67,7 @@ def test_rates_bound_epsilon_no_more_often_than_they_may(confidence):
     rate = 1 / (1 + math.exp(-epsilon))
     counts = np.arange(trials + 1)
     here, there = stats.binom.pmf(counts, trials, rate), stats.binom.pmf(counts, trials, 1 - rate)
-    for bound in (statistical_bounds.rate_epsilon, statistical_bounds.either_epsilon):
+    for bound in (guessing.rate_epsilon, guessing.either_epsilon):
         wrong = math.fsum(
             here[a] * there[b]
             for a in counts
@@ -78,15 +78,15 @@ def test_rates_bound_epsilon_no_more_often_than_they_may(confidence):
 
 
 def test_rates_see_both_directions_and_delta():
-    one = statistical_bounds.either_epsilon(1000, 1000, 900, 1000, 0.0, 0.99)
-    other = statistical_bounds.either_epsilon(100, 1000, 0, 1000, 0.0, 0.99)
+    one = guessing.either_epsilon(1000, 1000, 900, 1000, 0.0, 0.99)
+    other = guessing.either_epsilon(100, 1000, 0, 1000, 0.0, 0.99)
     assert one == pytest.approx(other)  # the event and its complement
-    assert one > statistical_bounds.rate_epsilon(1000, 1000, 900, 1000, 0.0, 0.99) + 1
-    assert statistical_bounds.rate_epsilon(1000, 1000, 10, 1000, 0.0, 0.99) > statistical_bounds.rate_epsilon(
+    assert one > guessing.rate_epsilon(1000, 1000, 900, 1000, 0.0, 0.99) + 1
+    assert guessing.rate_epsilon(1000, 1000, 10, 1000, 0.0, 0.99) > guessing.rate_epsilon(
         1000, 1000, 10, 1000, 0.5, 0.99
     )
-    assert statistical_bounds.rate_epsilon(0, 1000, 0, 1000, 0.0, 0.99) == 0.0
-    assert statistical_bounds.rate_epsilon(10, 1000, 0, 1000, 0.9, 0.99) == 0.0
+    assert guessing.rate_epsilon(0, 1000, 0, 1000, 0.0, 0.99) == 0.0
+    assert guessing.rate_epsilon(10, 1000, 0, 1000, 0.9, 0.99) == 0.0
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (8.0, 1e-3)])
@@ -94,7 +94,7 @@ def test_the_accuracy_of_gaussian_dp_costs_its_epsilon(epsilon, delta):
     """In 40 digits: the delta of that mu at the answer is the delta asked for."""
     mu = gaussian.mu_of(epsilon, delta)
     events = (Gaussian(2 / mu, 4),)
-    found = statistical_bounds.accuracy_epsilon(accuracy_of(mu), events, delta, REPLACE)
+    found = guessing.accuracy_epsilon(accuracy_of(mu), events, delta, REPLACE)
     assert found == pytest.approx(epsilon, rel=1e-7)
     with mpmath.workdps(40):
         m, e = mpmath.mpf(mu), mpmath.mpf(found)
@@ -105,14 +105,14 @@ def test_the_accuracy_of_gaussian_dp_costs_its_epsilon(epsilon, delta):
 def test_no_accuracy_above_a_half_proves_nothing():
     for events in ((Gaussian(1.0),), SAMPLED, (ZCDP(1.0),), (Laplace(1.0),)):
         for accuracy in (0.0, 0.3, 0.5):
-            assert statistical_bounds.accuracy_epsilon(accuracy, events, 1e-6, REPLACE) == 0.0
+            assert guessing.accuracy_epsilon(accuracy, events, 1e-6, REPLACE) == 0.0
 
 
 def test_events_without_a_formula_have_none():
     from discreet.accounting.events import NonPrivate
 
-    assert statistical_bounds.accuracy_epsilon(0.9, (Gaussian(1.0), NonPrivate()), 1e-6, REPLACE) is None
-    assert statistical_bounds.accuracy_epsilon(0.9, (PoissonSampled(2**14, Laplace(1.0)),), 1e-6, REPLACE) is None
+    assert guessing.accuracy_epsilon(0.9, (Gaussian(1.0), NonPrivate()), 1e-6, REPLACE) is None
+    assert guessing.accuracy_epsilon(0.9, (PoissonSampled(2**14, Laplace(1.0)),), 1e-6, REPLACE) is None
 
 
 @covering(("z", [0.7, 2.0]), ("relation", [REPLACE, ADD]))
@@ -141,7 +141,7 @@ def test_the_farthest_concentrated_claim_is_never_refuted(events):
     """At the largest distance that Pinsker's inequality leaves."""
     rho = math.fsum(event.zcdp for event in events)
     price = epsilon_of(events, 1e-5, REPLACE).epsilon
-    found = statistical_bounds.accuracy_epsilon((1 + math.sqrt(min(rho / 2, 1))) / 2, events, 1e-5, REPLACE)
+    found = guessing.accuracy_epsilon((1 + math.sqrt(min(rho / 2, 1))) / 2, events, 1e-5, REPLACE)
     assert found <= price * (1 + 1e-4)
 
 
@@ -152,12 +152,12 @@ PURE = [(Laplace(1.0), laplace_distance(1.0)), (PureDP(1.0), math.tanh(0.5)), (B
 def test_an_honest_pure_release_beside_a_delta_is_not_refuted(event, distance):
     """The laws are known to the last digit: two Laplace laws, randomized response, a choice between two."""
     price = epsilon_of((event,), 1e-5, REPLACE).epsilon
-    found = statistical_bounds.accuracy_epsilon((1 + distance) / 2, (event,), 1e-5, REPLACE)
+    found = guessing.accuracy_epsilon((1 + distance) / 2, (event,), 1e-5, REPLACE)
     assert found is None or found <= price * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 def test_an_accuracy_that_no_sample_allows_is_worth_more_than_any_claim(relation):
     """A quarter of the records is drawn: without any noise 5/8 of the guesses are right, and no more."""
-    found = statistical_bounds.accuracy_epsilon(0.75, SAMPLED, 1e-6, relation)
+    found = guessing.accuracy_epsilon(0.75, SAMPLED, 1e-6, relation)
     assert found > 20

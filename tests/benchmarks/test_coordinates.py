@@ -13,7 +13,7 @@ from benchmarks.pages.coordinates import markdown
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
 from benchmarks.pages.generated import into_page
 from benchmarks.problems.linear import NAMES, problem
-from discreet.cli.errors import Refused
+from discreet.cli.terminal import Refused
 
 TINY = replace(QUICK, seeds=2, n=80, wide=20, axis=1)
 

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 import discreet
 from discreet.cli.app import app
-from discreet.cli.errors import INTERNAL, INTERRUPTED, UNSERVED, OneLineErrors
+from discreet.cli.terminal import INTERNAL, INTERRUPTED, UNSERVED, OneLineErrors
 from discreet.errors import Unsupported
 
 COMMANDS = (

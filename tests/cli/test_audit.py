@@ -4,7 +4,7 @@ import math
 import pytest
 
 from discreet import audit
-from discreet.cli.errors import NO, UNSERVED
+from discreet.cli.terminal import NO, UNSERVED
 from tests.priced import at_noise
 
 

@@ -14,7 +14,7 @@ from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.cli.budget import _short, check_default, write_default
-from discreet.cli.errors import NO, UNSERVED, Refused
+from discreet.cli.terminal import NO, UNSERVED, Refused
 from discreet.datasets import hospital
 from discreet.errors import Unsupported
 from discreet.ledger.fingerprint import Fingerprint

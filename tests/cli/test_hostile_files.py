@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from discreet.schema.limits import MAX_COLUMNS, MAX_FEATURES, MAX_LABELS, NAME_LENGTH, SCHEMA_BYTES
+from discreet.schema.cell_meaning import MAX_COLUMNS, MAX_FEATURES, MAX_LABELS, NAME_LENGTH, SCHEMA_BYTES
 from tests.cli.tables import SCHEMA, write_table
 from tests.covering import covering
 

@@ -6,8 +6,8 @@ import pytest
 import typer
 
 from discreet.cli.app import app
-from discreet.cli.errors import Refused
 from discreet.cli.options import new_file, write_new
+from discreet.cli.terminal import Refused
 from tests.cli.tables import LEDGER, hidden
 from tests.covering import covering
 

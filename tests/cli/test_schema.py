@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.schema import Boolean, Category, Number, Ordinal, Schema
-from discreet.schema.limits import SchemaError
+from discreet.schema.cell_meaning import SchemaError
 from tests.cli.tables import HEADER, MARK, NUMBERS, SCHEMA, poison, write_parquet
 
 NEW = ("schema", "new")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.cli.errors import UNSERVED
+from discreet.cli.terminal import UNSERVED
 
 SCHEMA = """
 [target]

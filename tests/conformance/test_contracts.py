@@ -18,7 +18,7 @@ PLANTED = {
     "cli": "def late():\n    from discreet.curator.records import admission\n\n    return admission\n",
     "report": "import discreet.curator.lattice.noise\n",
     "audit": "from discreet.curator.lattice.entropy import use_entropy\n",
-    "testing": "from discreet.curator.observer import observe\n",
+    "testing": "from discreet.curator.session import observe\n",
 }
 """Ways to import the inside, each in a package that may not."""
 

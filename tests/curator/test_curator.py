@@ -13,8 +13,8 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.curator.engines.base import Limits
-from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
+from discreet.curator.session import observe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Softmax
 from tests.promises.reference import ZERO_OUT, bounds_for

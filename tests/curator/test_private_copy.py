@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
+from discreet.curator.session import observe
 from discreet.errors import DiscreetError
 from discreet.losses import Logistic
 from tests.promises.reference import ZERO_OUT, bounds_for, measure, records_of, size

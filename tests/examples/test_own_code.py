@@ -278,10 +278,10 @@ def test_a_new_built_in_solver_or_loss_is_one_file_and_its_names(tmp_path):
             registry.write(f"BUILT_IN_{folder.upper()}['mine'] = 'discreet.{folder}.{cls}'\n")
     text = """
 import sys
-from discreet.cli.choices import registered_solvers
+from discreet.cli.options import registered_solvers
 assert "mine" in registered_solvers()
 assert "discreet.solvers.mine" not in sys.modules, "nothing is imported for its name"
-from discreet.models.solver_choice import solver_names
+from discreet.models.fit import solver_names
 from discreet.models.persist import _setting_class
 from discreet.audit.solver_cases import solver_case
 from discreet.losses.base import LOSSES

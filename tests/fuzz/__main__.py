@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.audit import counted
-from discreet.cli.errors import NO
+from discreet.cli.terminal import NO
 from tests.fuzz.calls import drawn, fuzz
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown")

@@ -22,7 +22,7 @@ from discreet import (
     Ledger,
 )
 from discreet.curator.lattice.entropy import use_entropy
-from discreet.curator.observer import observe
+from discreet.curator.session import observe
 from discreet.default import Recipe, rows, weighted
 from discreet.errors import Unsupported
 from discreet.inference.intervals import log_concave_quantile

@@ -25,7 +25,7 @@ from discreet.budget import Budget
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 from discreet.errors import AccountingError, LedgerError
-from discreet.models.solver_choice import solver_names
+from discreet.models.fit import solver_names
 from discreet.schema.schema import Schema
 from tests.covering import covering
 

@@ -14,7 +14,7 @@ from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning
-from discreet.ledger import place
+from discreet.ledger import sqlite
 from tests.covering import covering
 from tests.promises.crash.names import HOW, SHARED, second_name
 
@@ -142,7 +142,7 @@ def test_a_folder_that_was_renamed_is_the_same_place(path: Path) -> None:
 def test_looking_at_the_place_drops_no_lock_of_sqlite(path: Path) -> None:
     """A handle that is closed drops a process's POSIX locks on the file, but for one that only names it."""
     with Ledger(path)._store.reading():
-        place.Place.of(path)
+        sqlite.Place.of(path)
         assert locks_on(path) > 0
 
 

@@ -20,8 +20,8 @@ from discreet import (
     private_score,
 )
 from discreet.budget import InvalidBudget
-from discreet.curator.observer import observe
 from discreet.curator.records import admission
+from discreet.curator.session import observe
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.fit import LARGEST_DEFAULT_DELTA, budget_of
 from discreet.models.forecast.forecast import forecast

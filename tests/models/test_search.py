@@ -19,12 +19,12 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.selection import Stopping
 from discreet.curator.lattice.entropy import SeededEntropy
-from discreet.curator.observer import observe
 from discreet.curator.records import split
+from discreet.curator.session import observe
 from discreet.errors import MissingBounds, PlanViolation, Unsupported
 from discreet.models import search as selection_module
+from discreet.models.fit import solver_names
 from discreet.models.search_price import kinds, stopping_of
-from discreet.models.solver_choice import solver_names
 from discreet.solvers import GradientDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.covering import covering

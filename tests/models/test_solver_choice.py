@@ -24,7 +24,7 @@ from discreet.bounds import Domain
 from discreet.default import Recipe
 from discreet.default.table import FORMS, GREEDY, LEAST_MEAN, SCALES, WEAK, choose
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.models.solver_choice import choose_solver, fills
+from discreet.models.fit import choose_solver, fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent
 from discreet.solvers.coordinates import WIDEST

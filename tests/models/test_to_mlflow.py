@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from discreet import DPRidge
 from discreet.errors import DiscreetError, PrivacyWarning
 from discreet.models import log_to_mlflow
-from discreet.models.warnings import AUTOLOG
+from discreet.models.words import AUTOLOG
 from tests.models.exports import fitted, fitted_table, frame, rows
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger
 from discreet.errors import PrivacyWarning
-from discreet.models import warnings as privacy_warnings
+from discreet.models import words as privacy_warnings
 from tests.covering import covering
 
 BOUNDS = Bounds(features=1.0, classes=(0, 1), target=(0, 1), weights=(0, 5))

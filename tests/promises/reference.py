@@ -11,10 +11,10 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator.engines.local import DenseEngine, SparseEngine
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
-from discreet.curator.observer import observe
 from discreet.curator.private_data import PrivateData
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission, containers
+from discreet.curator.session import observe
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import derivatives
 

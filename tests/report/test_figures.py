@@ -9,7 +9,7 @@ from discreet.accounting.events import ZCDP, Gaussian
 from discreet.accounting.plan import Charge
 from discreet.budget import Neighbors
 from discreet.errors import DiscreetError
-from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, save, svg, total_rho
+from discreet.report.page import DARK, LIGHT, MissingPlots, budget_trace, save, svg, total_rho
 
 TRACE = (
     Charge("noisy_gradient", 0.01, 1),

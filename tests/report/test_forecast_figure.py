@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.models.forecast.forecast import Forecast, ForecastRow
-from discreet.report.figures import DARK, LIGHT, MissingPlots, forecast_figure, save, svg
+from discreet.report.page import DARK, LIGHT, MissingPlots, forecast_figure, save, svg
 
 
 def row(n, epsilon, gap):

@@ -8,9 +8,8 @@ from functools import partial
 import pytest
 
 from discreet import Ledger, TableModel
-from discreet.serve import worker
-from discreet.serve.dispatcher import inline, next_release
-from discreet.serve.jobs import MOST_TRIES, Outcome
+from discreet.serve import jobs
+from discreet.serve.jobs import MOST_TRIES, Outcome, inline, next_release
 from discreet.serve.service import Service, verified
 from discreet.serve.settings import ServiceError, Settings
 from tests.serve.killing import Victim, patiently
@@ -33,7 +32,7 @@ def dying(moment, monkeypatch):
         raise Killed
 
     if moment == "before the charge":
-        monkeypatch.setattr(worker, "table_of", die)
+        monkeypatch.setattr(jobs, "table_of", die)
     elif moment == "after the charge":
         monkeypatch.setattr(PrivateData, "open", die)
     elif moment == "after the release":
@@ -80,9 +79,9 @@ def test_a_run_that_fails_is_never_repeated(town, monkeypatch):
         patched.setattr(PrivateData, "open", fail)
         town.work()
     found = town.ask("anna", f"/api/jobs/{job}").json
-    assert (found["state"], found["reason"]) == ("failed", worker.FAILED)
+    assert (found["state"], found["reason"]) == ("failed", jobs.FAILED)
     stored = town.service.jobs.find(job)
-    assert worker.carry_out(town.service.settings, stored).state == "failed"  # the ledger refuses, too
+    assert jobs.carry_out(town.service.settings, stored).state == "failed"  # the ledger refuses, too
     assert sum(one.kind == "charge" for one in town.service.ledger.entries()) == 1
 
 
@@ -133,12 +132,12 @@ def test_one_service_per_folder(town):
 
 @pytest.mark.thorough
 def test_a_worker_that_takes_too_long_is_ended(tmp_path):
-    from discreet.serve.dispatcher import Worker
+    from discreet.serve.jobs import Worker
 
     town = town_of(write_files(tmp_path))
     job = town.submit().json["id"]
     ended = Worker(town.service.settings.path)
-    assert ended.run(town.service.jobs.find(job), 0.0) == Outcome("failed", worker.TOO_LONG)
+    assert ended.run(town.service.jobs.find(job), 0.0) == Outcome("failed", jobs.TOO_LONG)
     ended.end()
     town.close()
 
@@ -262,7 +261,7 @@ def test_fifty_analysts_and_a_thousand_requests(tmp_path):
 @pytest.mark.thorough
 def test_a_service_that_is_stopped_goes_on_after_the_next_start(tmp_path):
     """Asked to end while a worker runs: the worker is ended, and its job is neither failed nor lost."""
-    from discreet.serve.dispatcher import Dispatcher
+    from discreet.serve.jobs import Dispatcher
 
     town = town_of(write_files(tmp_path))
     town.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from discreet.audit.solver_cases import solver_case
-from discreet.models.solver_choice import solver_names
+from discreet.models.fit import solver_names
 from discreet.registry import BUILT_IN_SOLVERS as BUILT_IN
 from discreet.solvers.base import SOLVERS, settings_class
 

@@ -9,7 +9,7 @@ import pytest
 from discreet import Budget, Neighbors
 from discreet.bounds import Domain
 from discreet.errors import DiscreetError, Unsupported
-from discreet.models.solver_choice import choose_solver, solver_names
+from discreet.models.fit import choose_solver, solver_names
 from discreet.solvers import agd
 from tests.registry import LOSSES, PENALTIES, RELATIONS
 

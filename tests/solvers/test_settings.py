@@ -12,7 +12,7 @@ from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.losses import Logistic, Poisson, Squared
-from discreet.models.solver_choice import choose_solver
+from discreet.models.fit import choose_solver
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import settings
 from discreet.solvers.settings import Setting

@@ -16,7 +16,7 @@ def main() -> None:
         if usual is not signal.SIG_IGN:  # as in a script that goes on when its terminal is closed
             signal.signal(number, _leave)
     from discreet.cli.app import app
-    from discreet.cli.errors import end_on_sigterm
+    from discreet.cli.terminal import end_on_sigterm
 
     signal.signal(signal.SIGINT, before[signal.SIGINT])
     end_on_sigterm()

@@ -12,7 +12,6 @@ from discreet.cli.budget import budget
 from discreet.cli.certificate import certificate, verify
 from discreet.cli.demo import demo
 from discreet.cli.effects import effects
-from discreet.cli.errors import OneLineErrors
 from discreet.cli.fit import fit
 from discreet.cli.forecast import forecast
 from discreet.cli.inspect import export, inspect, report
@@ -21,6 +20,7 @@ from discreet.cli.price import price
 from discreet.cli.schema import schema
 from discreet.cli.score import score
 from discreet.cli.selftest import selftest, version
+from discreet.cli.terminal import OneLineErrors
 from discreet.cli.tune import tune
 
 app = typer.Typer(

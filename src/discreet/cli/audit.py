@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.errors import NO, Refused
 from discreet.cli.options import AsJson, Relation, echo_json, new_file
+from discreet.cli.terminal import NO, Refused
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
@@ -56,7 +56,7 @@ def solver_cases() -> "tuple[SolverCase, ...]":
 def named(solver: str) -> "SolverCase":
     """Return the subject of this name."""
     from discreet.audit.solver_cases import solver_case
-    from discreet.cli.choices import registered_solvers
+    from discreet.cli.options import registered_solvers
 
     if solver not in registered_solvers(wanted=solver):
         raise Refused(f"--solver must be one of {', '.join(registered_solvers())}")

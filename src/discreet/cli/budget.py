@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.errors import Refused
 from discreet.cli.options import Address, AsJson, check_claim, echo_json, is_url, named_address, opened
-from discreet.cli.terminal import number_of
+from discreet.cli.terminal import Refused, number_of
 from discreet.errors import LedgerError
 from discreet.json_schemas import Json
 
@@ -20,8 +19,8 @@ import sys
 from pathlib import Path
 
 from discreet.cli.certificate import ONLY_PARTLY
-from discreet.cli.errors import NO, UNCHECKED, checkable
 from discreet.cli.options import write_new
+from discreet.cli.terminal import NO, UNCHECKED, checkable
 from discreet.errors import DiscreetError, LedgerDamaged
 
 if TYPE_CHECKING:

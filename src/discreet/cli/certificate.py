@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.errors import NO, UNCHECKED, Refused, checkable
 from discreet.cli.options import AsJson, echo_json, write_new
+from discreet.cli.terminal import NO, UNCHECKED, Refused, checkable
 from discreet.errors import DiscreetError
 from discreet.json_schemas import Json
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.errors import Refused
 from discreet.cli.options import taken
+from discreet.cli.terminal import Refused
 
 if TYPE_CHECKING:
     from discreet.cli.console import Console

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.errors import Refused
 from discreet.cli.options import PICTURES, free, new_file
+from discreet.cli.terminal import Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.choices import ModelName, SolverName, check_memory, model_named, show_quote
-from discreet.cli.errors import INTERRUPTED, TERMINATED, Refused
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
@@ -25,19 +23,25 @@ from discreet.cli.options import (
     Inference,
     LedgerAddress,
     Memory,
+    ModelName,
     Relation,
     Scratch,
+    SolverName,
     Start,
     Terms,
     account,
     check_budget,
+    check_memory,
     connect,
     echo_json,
     free,
     inference_settings,
+    model_named,
     refuse_both,
+    show_quote,
     start_of,
 )
+from discreet.cli.terminal import INTERRUPTED, TERMINATED, Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
@@ -318,7 +322,7 @@ def fit_remotely(
 
     ``theirs`` are options that are the service's to say: given, they are refused.
     """
-    from discreet.cli.choices import estimator_named
+    from discreet.cli.options import estimator_named
     from discreet.models.table_model import TableModel
     from discreet.service_client import remote
 

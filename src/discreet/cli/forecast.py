@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.choices import SolverName
-from discreet.cli.errors import Refused
 from discreet.cli.options import (
     PICTURES,
     AllowLargeDelta,
     AsJson,
     Delta,
     Relation,
+    SolverName,
     check_claim,
     echo_json,
     free,
     new_file,
 )
+from discreet.cli.terminal import Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _model(task: Task, classes: int, settings: Json) -> Any:
 
 def _declared(schema: Path, settings: Json) -> tuple[Any, Json]:
     """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
-    from discreet.cli.choices import model_named
+    from discreet.cli.options import model_named
     from discreet.curator import Layout
     from discreet.schema.schema import Schema
 
@@ -230,7 +230,7 @@ def _print(found: "Forecast", plot: Path | None) -> None:
 
 
 def _picture(found: "Forecast", path: Path) -> None:
-    from discreet.report.figures import forecast_figure, save
+    from discreet.report.page import forecast_figure, save
 
     with new_file(path, "--plot") as made:
         save(forecast_figure(found), made)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.errors import Refused
 from discreet.cli.options import AsJson, echo_json, free, new_file, write_new
+from discreet.cli.terminal import Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:

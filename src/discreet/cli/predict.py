@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.errors import Refused
 from discreet.cli.options import new_file
-from discreet.cli.terminal import number_of, stdout_for_data
+from discreet.cli.terminal import Refused, number_of, stdout_for_data
 
 if TYPE_CHECKING:
     from discreet.models.table_model import TableModel

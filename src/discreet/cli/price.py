@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Budget, Neighbors
-from discreet.cli.choices import ModelName, model_named, show_quote
-from discreet.cli.errors import Refused
-from discreet.cli.options import AllowLargeDelta, AsJson, Relation, echo_json
+from discreet.cli.options import AllowLargeDelta, AsJson, ModelName, Relation, echo_json, model_named, show_quote
+from discreet.cli.terminal import Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:

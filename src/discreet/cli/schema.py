@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.errors import NO, Refused
 from discreet.cli.options import AsJson, echo_json, write_new
-from discreet.cli.terminal import escaped, number_of
+from discreet.cli.terminal import NO, Refused, escaped, number_of
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ def new(
     - `discreet schema new --codebook datapackage.json`, before there is a table
     """
     from discreet.cli.options import table_of
+    from discreet.schema.cell_meaning import some
     from discreet.schema.codebooks import guess, read_codebook
-    from discreet.schema.limits import some
     from discreet.schema.schema import skeleton
 
     if not table and codebook is None:
@@ -119,8 +118,8 @@ def check(
     Example: `discreet schema check schema.toml patients.csv`, and then `discreet fit patients.csv --schema schema.toml`
     """
     from discreet.cli.options import table_of
+    from discreet.schema.cell_meaning import misfits
     from discreet.schema.schema import Schema
-    from discreet.schema.stored_types import misfits
 
     found = Schema.load(file)
     source = table_of(table, found) if table else None
@@ -159,7 +158,7 @@ def _print(found: "Schema") -> None:
     from rich.table import Table as Grid
 
     from discreet.cli.console import Console
-    from discreet.schema.limits import some
+    from discreet.schema.cell_meaning import some
     from discreet.schema.schema import describe
 
     made = _made(found)
@@ -290,7 +289,7 @@ def _target(stored: Json, name: str) -> Json | None:
 
 def _accepted(made: Callable[[Json], Json], question: Callable[[], Json | None]) -> Json | None:
     """Ask until the answer makes a schema that can be, or is empty."""
-    from discreet.schema.limits import SchemaError
+    from discreet.schema.cell_meaning import SchemaError
     from discreet.schema.schema import Schema
 
     while True:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.errors import Refused
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
@@ -20,6 +19,7 @@ from discreet.cli.options import (
     check_budget,
     refuse_both,
 )
+from discreet.cli.terminal import Refused
 
 if TYPE_CHECKING:
     from discreet.models.scores import PrivateScore

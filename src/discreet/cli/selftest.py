@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet import __version__
-from discreet.cli.errors import NO
 from discreet.cli.options import AsJson, echo_json
+from discreet.cli.terminal import NO
 
 if TYPE_CHECKING:
     from discreet.curator import Check

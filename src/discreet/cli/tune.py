@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.errors import Refused
 from discreet.cli.options import (
     AllowLargeDelta,
     AsJson,
@@ -25,6 +24,7 @@ from discreet.cli.options import (
     echo_json,
     refuse_both,
 )
+from discreet.cli.terminal import Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _settings(path: Path) -> Json:
 
 
 def _search(declared: "Schema", found: Json, **words: Any) -> "TableSearch":
-    from discreet.cli.choices import model_named, registered_models
+    from discreet.cli.options import model_named, registered_models
     from discreet.models.search import DPRandomizedSearch, TableSearch
     from discreet.registry import load_plugins
 

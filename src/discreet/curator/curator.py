@@ -17,7 +17,6 @@ from discreet.bounds import Domain, Moments, Typical
 from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers import check_recoding_kernels
 from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.observer import current_observer
 from discreet.curator.queries import choices, counts, gradients, minimizers, moments, sampling
 from discreet.curator.queries import coordinates as coordinate_queries
 from discreet.curator.queries import effects as effect_queries
@@ -26,7 +25,7 @@ from discreet.curator.queries.effects import Edges, Shells
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.records.storage import within_memory
-from discreet.curator.session import Session, doubts, idealized
+from discreet.curator.session import Session, current_observer, doubts, idealized
 from discreet.errors import PlanViolation, Unsupported
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss

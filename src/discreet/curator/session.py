@@ -1,11 +1,19 @@
-"""One opened plan at work: what is left of it, its lattice, its noise, its hook for tests."""
+"""One opened plan at work: what is left of it, its lattice, its noise, its hook for tests.
+
+The hook shows what a mechanism is about to release, before and after its noise. Inside ``observe(observer)`` every
+release of every curator passes through ``observer``, which sees the exact integers and may put other answers in place
+of the noisy ones (replay). An observer sees private data: the curator's certificate is stamped NOT PRIVATE.
+"""
 
 import math
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,10 +25,46 @@ from discreet.curator.engines.base import Engine
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import Entropy, current_entropy
 from discreet.curator.lattice.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
-from discreet.curator.observer import Measurement, current_observer
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Integers
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One release: the exact integer sum, the bound on a contribution, its norm, the relation's factor, the lattice."""
+
+    query: str
+    exact: Integers
+    noisy: Integers
+    norm: str
+    factor: int | Fraction
+    unit: Unit
+
+
+class Observer(Protocol):
+    """Takes a measurement, returns the integers to release."""
+
+    def __call__(self, measurement: Measurement) -> Integers: ...
+
+
+_observer: ContextVar[Observer | None] = ContextVar("discreet_observer", default=None)
+
+
+def current_observer() -> Observer | None:
+    """The observer in force, if any."""
+    return _observer.get()
+
+
+@contextmanager
+def observe(observer: Observer) -> Iterator[Observer]:
+    """Pass every release inside the block through ``observer``."""
+    token = _observer.set(observer)
+    try:
+        yield observer
+    finally:
+        _observer.reset(token)
+
 
 _SAMPLED = ("noisy_gradient", "noisy_gradient_change")
 _NOISE = ("additive", "laplace")

@@ -14,6 +14,7 @@ from discreet.models.classification import DPLogisticRegression as DPLogisticReg
 from discreet.models.forecast.effects import EffectsForecast as EffectsForecast
 from discreet.models.forecast.forecast import Forecast as Forecast
 from discreet.models.persist import load as load
+from discreet.models.persist import log_to_mlflow as log_to_mlflow
 from discreet.models.registry import register_model as register_model
 from discreet.models.regression import DPElasticNet as DPElasticNet
 from discreet.models.regression import DPHuberRegressor as DPHuberRegressor
@@ -35,4 +36,3 @@ from discreet.models.table_encoder import make_private_pipeline as make_private_
 from discreet.models.table_model import TableModel as TableModel
 from discreet.models.term_effects import Explanation as Explanation
 from discreet.models.term_effects import TermEffect as TermEffect
-from discreet.models.to_mlflow import log_to_mlflow as log_to_mlflow

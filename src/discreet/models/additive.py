@@ -20,7 +20,7 @@ from discreet.models.regression import DPRidge
 from discreet.models.table_encoder import SchemaEncoder
 from discreet.models.table_model import TERMS, TableModel
 from discreet.models.term_effects import Explanation, TermEffect
-from discreet.models.warnings import warn_of_exact_score
+from discreet.models.words import warn_of_exact_score
 from discreet.parameters import OneOf, Share, check_settings
 from discreet.schema.columns import KNOTS, Number, Target
 from discreet.schema.schema import Schema

@@ -35,8 +35,7 @@ from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import kept
 from discreet.losses.base import Loss
 from discreet.models.fit import Beside, FitSettings, Quote, declared, fit_model, penalty_of
-from discreet.models.warnings import warn_of_autolog, warn_of_uncounted_fits
-from discreet.models.words import NamedParameters
+from discreet.models.words import NamedParameters, warn_of_autolog, warn_of_uncounted_fits
 from discreet.parameters import Count, Finite, Positive, Rows, Share, check_settings, checked
 from discreet.solvers.base import Effects
 from discreet.typing import Floats

@@ -13,9 +13,8 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, lazily
-from discreet.models.fit import Beside, declared
-from discreet.models.solver_choice import Covariance, Inference
-from discreet.models.warnings import warn_of_exact_score
+from discreet.models.fit import Beside, Covariance, Inference, declared
+from discreet.models.words import warn_of_exact_score
 from discreet.parameters import NonNegative, Positive
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats

@@ -16,13 +16,15 @@ file's size.
 
 A fitted table model is a folder, made next to its place, then put there in one step:
 
-    model.discreet      the model of the encoded features (models/persist.py)
+    model.discreet      the model of the encoded features
     schema.toml         the schema that it was fitted by
     certificate.json    what may be claimed of it
     report.html         for people, where a report was made
     manifest.json       the SHA-256 of each other file
 
 Anyone who reads the folder finds all of it or none. The sums find damage and careless edits; they are no signature.
+
+In MLflow a fitted model is the scikit-learn pipeline, the certificate as an artifact, the claim as parameters.
 """
 
 import hashlib
@@ -51,18 +53,20 @@ from discreet.atomic_files import passing, sync
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.curator import FEATURES, Layout
-from discreet.errors import DiscreetError, Unsupported
+from discreet.errors import DiscreetError, MissingExtra, Unsupported
 from discreet.losses.base import LOSSES
 from discreet.models.base import DPLinearModel
 from discreet.models.registry import MODELS
+from discreet.models.to_onnx import digest_of
 from discreet.penalties.base import PENALTIES
-from discreet.schema.limits import SchemaError
+from discreet.schema.cell_meaning import SchemaError
 from discreet.schema.schema import Schema
 from discreet.solvers.base import FIGURES, MATRICES, Effects, settings_class
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
+
 
 FORMAT = 1
 _HEADER = "header.json"
@@ -487,3 +491,49 @@ def _declared(public: Mapping[str, Any]) -> Any:
 
 def _sum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def log_to_mlflow(model: Any, name: str = "model", **settings: Any) -> Any:
+    """Log a fitted model to the active MLflow run, as a scikit-learn pipeline that does not need discreet.
+
+    ``certificate.json`` becomes an artifact; epsilon, delta, neighbors, unit and the certificate's digest become tags.
+    Nothing is computed from records. Turn ``mlflow.sklearn.autolog`` off: it logs exact training scores of pipelines
+    and searches, which no certificate counts. Needs ``discreet[mlflow]``.
+
+    Parameters
+    ----------
+    model : estimator or TableModel
+        Fitted.
+    name : str, default="model"
+        The name of the logged model.
+    **settings : dict
+        Further settings of ``mlflow.sklearn.log_model``, such as ``registered_model_name``.
+
+    Returns
+    -------
+    ModelInfo
+        What ``mlflow.sklearn.log_model`` returns.
+
+    Raises
+    ------
+    MissingExtra
+        If MLflow is not installed.
+
+    Examples
+    --------
+    >>> from discreet.models import log_to_mlflow
+    >>> log_to_mlflow(DPRidge())  # doctest: +SKIP
+    """
+    try:
+        import mlflow
+        import mlflow.sklearn
+    except ImportError:
+        raise MissingExtra('logging to MLflow needs mlflow: pip install "discreet[mlflow]"') from None
+    check_is_fitted(model)
+    certificate = model.certificate_
+    claim = {key: getattr(certificate, key) for key in ("epsilon", "delta", "neighbors", "unit")}
+    mlflow.set_tags({f"discreet.{key}": str(value) for key, value in claim.items()})
+    mlflow.set_tag("discreet.certificate.sha256", digest_of(certificate))
+    mlflow.log_text(certificate.to_json() + "\n", "certificate.json")
+    settings = {"serialization_format": mlflow.sklearn.SERIALIZATION_FORMAT_CLOUDPICKLE, **settings}
+    return mlflow.sklearn.log_model(model.to_sklearn(), name=name, **settings)

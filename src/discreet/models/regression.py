@@ -10,9 +10,8 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Huber, Poisson, Squared
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, lazily
-from discreet.models.fit import Beside, declared
-from discreet.models.solver_choice import Covariance, Inference
-from discreet.models.warnings import warn_of_exact_score
+from discreet.models.fit import Beside, Covariance, Inference, declared
+from discreet.models.words import warn_of_exact_score
 from discreet.parameters import Fraction, NonNegative, Positive
 from discreet.penalties import ElasticNet
 from discreet.penalties.base import Penalty

@@ -50,7 +50,7 @@ from discreet.models.base import Charged, DPLinearModel, Shown, warn_of_a_column
 from discreet.models.fit import Certify, budget_of, carry_out, in_training_units
 from discreet.models.search_price import Candidate, Offer, facts_of, offer, stopping_of
 from discreet.models.table_model import TableModel
-from discreet.models.warnings import warn_of_exact_score, warn_of_uncounted_fits
+from discreet.models.words import warn_of_exact_score, warn_of_uncounted_fits
 from discreet.parameters import OneOf, Positive, Share, check_settings
 from discreet.schema.schema import Schema
 

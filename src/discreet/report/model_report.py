@@ -15,8 +15,7 @@ from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, de
 from discreet.inference.summary import Summary, shown_effects
 from discreet.ledger.account import Spent
 from discreet.models.search_price import facts_of
-from discreet.report.effect_curves import noise_curves
-from discreet.report.effects_section import effects_section
+from discreet.report.effects_section import effects_section, noise_curves
 from discreet.report.model_sections import (
     Coefficient,
     CostForecast,

@@ -497,8 +497,7 @@ def cost_forecast(
 def _plan(setting: "Setting", n: int, *, cov_type: str | None = None) -> "Plan":
     """Return the plan of a fit; with ``cov_type``, of one that estimates standard errors."""
     from discreet.budget import Neighbors
-    from discreet.models.fit import budget_of
-    from discreet.models.solver_choice import choose_solver, inferring
+    from discreet.models.fit import budget_of, choose_solver, inferring
 
     estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
     public = n if relation.n_is_public or setting.bounds.n is not None else None

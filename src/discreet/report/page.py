@@ -1,16 +1,33 @@
-"""The shell of every report, and the pieces of HTML and SVG that pages are made of.
+"""The shell of every report, and the pieces of HTML and the pictures that pages are made of.
 
 A page is one self-contained HTML file: no script, nothing fetched, light and dark. It is made of a certificate, numbers
-that the caller may show, and pictures. It never reads data. Every text is escaped where it enters.
+that the caller may show, and pictures. It never reads data. Every text is escaped where it enters. matplotlib is
+imported when a picture is drawn (``pip install "discreet[plot]"``), through its object interface: no global state, no
+display.
 """
 
+import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certificate import Certificate, promises_nothing
+from discreet.accounting.events import ZCDP
+from discreet.errors import DiscreetError
+from discreet.json_schemas import Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from discreet.accounting.certificate import Certificate
+    from discreet.models.forecast.forecast import Forecast, ForecastRow
+
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -127,3 +144,237 @@ def certificate_in(page: str) -> Certificate:
     """The certificate that a page carries. ``verify`` checks its price; that it is this model's, only hashes can."""
     _, found, rest = page.partition(_OPENING)
     return Certificate.from_json(rest.partition("</script>")[0] if found else "")
+
+
+class MissingPlots(DiscreetError, ImportError):
+    """matplotlib is not installed."""
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colors of a picture."""
+
+    paper: str
+    ink: str
+    quiet: str
+    grid: str
+    private: str
+    reference: str
+
+
+LIGHT = Theme(paper="#ffffff", ink="#1c2530", quiet="#5b6775", grid="#e4e8ed", private="#1f5fbf", reference="#b3541e")
+DARK = Theme(paper="#14181d", ink="#e8ecf1", quiet="#9aa6b4", grid="#2a313a", private="#7db0ff", reference="#f0a36b")
+
+
+def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure":
+    """What an adaptive run had spent by each round, on which query, and what the filter refused.
+
+    Everything shown follows from released answers, so the picture may be published with the certificate.
+    """
+    total = total_rho(certificate)
+    if not (certificate.trace and total):
+        raise DiscreetError("this certificate has no budget trace: only adaptive private runs (solver='agd') leave one")
+    figure = blank(8.0, 4.8, theme)
+    figure.set_layout_engine("constrained", w_pad=0.18, h_pad=0.18)
+    axes = figure.subplots()
+    rounds = range(min(c.round for c in certificate.trace), max(c.round for c in certificate.trace) + 1)
+    _draw_spending(axes, certificate, rounds, total, theme)
+    _draw_refusals(axes, certificate, total, theme)
+    frame(axes, theme, 10.5)
+    answers = sum(charge.answered for charge in certificate.trace)
+    _title(axes, "Where the budget went", f"{answers} answers, paid for one by one. Rounds: {len(rounds)}.", theme)
+    axes.set_xlim(rounds[0] - 0.5, rounds[-1] + 0.5)
+    axes.set_ylim(0, 1.14 * total)
+    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= 0.97 * total])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
+    locator: Any = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True)
+    axes.set_xlabel("round", color=theme.ink, fontsize=11, labelpad=8)
+    axes.set_ylabel("rho spent so far (zCDP)", color=theme.ink, fontsize=11, labelpad=8)
+    look = {"ncols": 2, "frameon": False, "fontsize": 10.5, "labelcolor": theme.ink}
+    figure.legend(loc="outside lower center", **look)
+    return figure
+
+
+def total_rho(certificate: "Certificate") -> float:
+    """What an adaptive run might spend; 0 for all other runs."""
+    return sum(event.rho for event in certificate.events if isinstance(event, ZCDP))
+
+
+def save(figure: "Figure", path: str | Path) -> Path:
+    """Write a picture, in the format that the name ends in, at a resolution for screens and print."""
+    path = Path(path)
+    figure.savefig(path, dpi=160, facecolor=figure.get_facecolor())
+    return path
+
+
+def svg(figure: "Figure") -> str:
+    """The picture as an SVG element that refers to nothing outside itself."""
+    import matplotlib
+
+    content = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "discreet"}):
+        figure.savefig(content, format="svg", metadata=nothing, facecolor=figure.get_facecolor())
+    drawn = content.getvalue()
+    return drawn[drawn.index("<svg") :]  # without the XML prolog, whose document type names an address
+
+
+def blank(width: float, height: float, theme: Theme) -> "Figure":
+    """Return an empty picture; sizes are in inches."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPlots('pictures need matplotlib: pip install "discreet[plot]"') from None
+    figure = Figure(figsize=(width, height), facecolor=theme.paper)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def frame(axes: Any, theme: Theme, label_size: float = 9.5) -> None:
+    """Draw no more of the axes than the bottom line and a quiet grid."""
+    axes.set_facecolor(theme.paper)
+    axes.tick_params(which="both", colors=theme.quiet, labelsize=label_size, length=0, pad=5)
+    axes.grid(axis="y", color=theme.grid, linewidth=1)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(theme.quiet)
+
+
+def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: float, theme: Theme) -> None:
+    """One layer per query, each as high as what it has cost by then."""
+    places = [rounds[0] - 0.5, *rounds, rounds[-1] + 0.5]  # a round is as wide as one
+    bottom = [0.0] * len(places)
+    for look, query in enumerate(dict.fromkeys(charge.query for charge in certificate.trace)):
+        paid = [charge for charge in certificate.trace if charge.query == query and charge.answered]
+        each = [sum(charge.rho for charge in paid if charge.round == number) for number in rounds]
+        spent = list(accumulate(each))
+        top = [low + more for low, more in zip(bottom, [spent[0], *spent, spent[-1]], strict=True)]
+        label = f"{query}: {len(paid)} answers, {spent[-1] / total:.0%}"
+        color = (theme.private, theme.reference, theme.quiet)[look % 3]
+        axes.fill_between(places, bottom, top, step="mid", color=color, alpha=0.75, linewidth=0, label=label)
+        bottom = top
+
+
+def _draw_refusals(axes: Any, certificate: "Certificate", total: float, theme: Theme) -> None:
+    """The total, and a cross above it for each answer that would have passed it."""
+    axes.axhline(total, color=theme.ink, linewidth=1.4, dashes=(6, 3))
+    place = {"textcoords": "offset points", "fontsize": 10.5, "color": theme.ink}
+    first = min(charge.round for charge in certificate.trace)
+    axes.annotate(f"total {total:.3g}", (first - 0.5, total), xytext=(4, 5), **place)
+    refused = [charge for charge in certificate.trace if not charge.answered]
+    if refused:
+        height = [1.07 * total] * len(refused)
+        look = {"color": theme.ink, "markersize": 7, "markeredgewidth": 2, "clip_on": False}
+        axes.plot([charge.round for charge in refused], height, "x", **look)
+        names = ", ".join(dict.fromkeys(charge.query for charge in refused))
+        end = (refused[-1].round, 1.07 * total)
+        axes.annotate(f"refused: {names}", end, xytext=(-9, -4), ha="right", **place)
+
+
+def _title(axes: Any, title: str, subtitle: str, theme: Theme) -> None:
+    pad = 26 if subtitle else 10
+    axes.set_title(title, loc="left", color=theme.ink, fontsize=14, fontweight="bold", pad=pad)
+    place = {"xycoords": "axes fraction", "textcoords": "offset points", "color": theme.quiet, "fontsize": 10}
+    axes.annotate(subtitle, (0, 1), xytext=(0, 10), annotation_clip=False, **place)
+
+
+WIDTH, HEIGHT = 10.4, 5.0
+
+
+def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
+    """Two panels with one axis: the gap to the model without privacy, over epsilon and over n.
+
+    Lines are means, bands reach from the lowest to the highest simulated fit, dots are single fits; the row that was
+    asked for is ringed and named.
+    """
+    figure = blank(WIDTH, HEIGHT, theme)
+    figure.subplots_adjust(left=0.085, right=0.98, top=1 - 1.22 / HEIGHT, bottom=0.8 / HEIGHT, wspace=0.09)
+    left, right = figure.subplots(1, 2, sharey=True)
+    asked = forecast.asked
+    _draw(left, forecast, forecast.over_epsilon, lambda row: row.epsilon, theme)
+    _label(left, [f"{row.epsilon:g}" for row in forecast.over_epsilon], theme)
+    left.set_title(f"Other budgets, at {asked.n:,} rows", **_heading(theme))
+    left.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
+    left.set_ylabel(_axis_name(forecast), color=theme.ink, fontsize=10)
+    _draw(right, forecast, forecast.over_n, lambda row: float(row.n), theme)
+    _label(right, [short(row.n) for row in forecast.over_n], theme)
+    right.set_title(f"Other tables, at epsilon = {asked.epsilon:g}", **_heading(theme))
+    right.set_xlabel("rows (logarithmic)", color=theme.ink, fontsize=10)
+    _scale(left, forecast)
+    title = f"What privacy would cost: {forecast.model}, {forecast.n_features} features"
+    figure.text(0.085, 1 - 0.4 / HEIGHT, title, color=theme.ink, fontsize=15, fontweight="bold")
+    subtitle = (
+        f"Simulated on {len(asked.gaps)} public synthetic tables, {forecast.neighbors}. Line: mean. Band: lowest to "
+        "highest fit. Dots: single fits. No data, no budget."
+    )
+    figure.text(0.085, 1 - 0.7 / HEIGHT, subtitle, color=theme.quiet, fontsize=10)
+    return figure
+
+
+def _draw(
+    axes: Any, forecast: "Forecast", rows: "Sequence[ForecastRow]", x: "Callable[[ForecastRow], float]", theme: Theme
+) -> None:
+    places, unit = [x(row) for row in rows], _unit(forecast)
+    axes.axhline(0, color=theme.reference, linewidth=1.4, dashes=(6, 3))
+    lows, highs = [unit * min(row.gaps) for row in rows], [unit * max(row.gaps) for row in rows]
+    axes.fill_between(places, lows, highs, color=theme.private, alpha=0.16, linewidth=0)
+    dots = [(place, unit * gap) for place, row in zip(places, rows, strict=True) for gap in row.gaps]
+    axes.scatter(*zip(*dots, strict=True), s=11, color=theme.private, alpha=0.4, linewidths=0, zorder=3)
+    look = {"color": theme.private, "linewidth": 2.2, "marker": "o", "markersize": 5, "zorder": 4}
+    axes.plot(places, [unit * row.gap for row in rows], **look)
+    asked, top = forecast.asked, _limits(forecast)[1]
+    at, seen = (x(asked), min(unit * asked.gap, 0.9 * top)), unit * asked.gap <= top
+    text = f"{forecast.shown_loss(asked.gap)} {forecast.unit}"
+    if seen:
+        ring = {"markerfacecolor": "none", "markeredgecolor": theme.ink, "markeredgewidth": 1.4}
+        axes.plot(*at, "o", markersize=13, **ring, zorder=5)
+    else:
+        text = f"\N{UPWARDS ARROW} {text}"
+    # within the panel, and clear of the line: where it leaves the panel, what is left of it is empty
+    end = asked in (rows[-2:] if seen else rows[2:]) and len(rows) > 3
+    place = {"xytext": ((6 if end else 8, 14) if seen else (-10 if end else 8, 0)), "textcoords": "offset points"}
+    place |= {"ha": "right" if end else "left", "fontweight": "bold"}
+    axes.annotate(text, at, color=theme.ink, fontsize=10, **place, zorder=6)
+    note = {"xytext": (0, -12), "textcoords": "offset points", "fontsize": 9}
+    axes.annotate("without privacy", (places[0], 0), color=theme.reference, **note)
+    everything = unit * (asked.non_private - asked.trivial)
+    axes.axhline(everything, color=theme.quiet, linewidth=1.3, dashes=(1.5, 2))
+    axes.annotate("nothing learned", (places[-1], everything), color=theme.quiet, ha="right", **note)
+    axes.set_xscale("log")
+    axes.set_xticks(places)
+
+
+def _label(axes: Any, names: Sequence[str], theme: Theme) -> None:
+    axes.set_xticklabels(names)
+    axes.minorticks_off()
+    frame(axes, theme)
+
+
+def _limits(forecast: "Forecast") -> tuple[float, float]:
+    """Up to all that there is to learn, and somewhat more: a fit beyond it is no use, however far beyond."""
+    unit, row = _unit(forecast), forecast.asked
+    everything = unit * max(row.non_private - row.trivial, 1e-3)
+    gaps = [unit * gap for other in forecast.rows for gap in other.gaps]
+    top = min(max(*gaps, 0.02 * everything), 1.25 * everything)
+    return max(min(0.0, *gaps), -0.3 * everything) - 0.1 * top, 1.06 * top
+
+
+def _scale(axes: Any, forecast: "Forecast") -> None:
+    axes.set_ylim(*_limits(forecast))
+    axes.yaxis.get_major_locator().set_params(nbins=7, steps=[1, 2, 2.5, 5, 10])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def _heading(theme: Theme) -> Json:
+    return {"loc": "left", "color": theme.ink, "fontsize": 11.5, "fontweight": "bold", "pad": 8}
+
+
+def _axis_name(forecast: "Forecast") -> str:
+    return "accuracy lost (percentage points)" if forecast.score == "accuracy" else f"{forecast.score} lost"
+
+
+def _unit(forecast: "Forecast") -> float:
+    return 100.0 if forecast.score == "accuracy" else 1.0

@@ -13,8 +13,20 @@ from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.ledger.account import Spent
-from discreet.report.figures import DARK, LIGHT, MissingPlots, budget_trace, svg, total_rho
-from discreet.report.page import bullets, isolated, number, paragraphs, percent, table
+from discreet.report.page import (
+    DARK,
+    LIGHT,
+    MissingPlots,
+    budget_trace,
+    bullets,
+    isolated,
+    number,
+    paragraphs,
+    percent,
+    svg,
+    table,
+    total_rho,
+)
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
 LEAST_CHANCE = 1e-3  # of the signs that the odds are stated for, where delta > 0

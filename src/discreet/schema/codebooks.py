@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import MissingExtra
 from discreet.json_schemas import Json
-from discreet.schema.cell_meaning import is_number_text
-from discreet.schema.limits import MAX_COLUMNS, SchemaError, check_count, check_length
+from discreet.schema.cell_meaning import MAX_COLUMNS, SchemaError, check_count, check_length, is_number_text
 from discreet.schema.schema import column_of
 
 if TYPE_CHECKING:

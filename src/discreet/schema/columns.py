@@ -10,9 +10,17 @@ import numpy as np
 
 from discreet.bounds import Range
 from discreet.scalars import holds_several
-from discreet.schema.cell_meaning import BLANKS, UNKNOWN, Label, are_numbers, number_of
-from discreet.schema.limits import MAX_LABELS, check_count, check_length
-from discreet.schema.limits import SchemaError as SchemaError
+from discreet.schema.cell_meaning import (
+    BLANKS,
+    MAX_LABELS,
+    UNKNOWN,
+    Label,
+    are_numbers,
+    check_count,
+    check_length,
+    number_of,
+)
+from discreet.schema.cell_meaning import SchemaError as SchemaError
 
 PRIVATE = "private"
 LEAST_WIDTH = 1e-290

@@ -21,6 +21,7 @@ from typing import Any
 from discreet.bounds import Range
 from discreet.errors import MissingExtra
 from discreet.json_schemas import Json
+from discreet.schema.cell_meaning import SchemaError, some
 from discreet.schema.columns import (
     CURVE,
     LINEAR,
@@ -33,7 +34,6 @@ from discreet.schema.columns import (
     Target,
     Weight,
 )
-from discreet.schema.limits import SchemaError, some
 from discreet.schema.schema import Schema, column_of
 
 LONGEST, HIGHEST = 10_000, 4

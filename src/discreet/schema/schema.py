@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discreet.bounds import Range
 from discreet.json_schemas import Json
-from discreet.schema.cell_meaning import MISSING_TEXTS, Label, text_of
-from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Offset, Ordinal, Target, Weight
-from discreet.schema.limits import (
+from discreet.schema.cell_meaning import (
     MAX_COLUMNS,
     MAX_LABELS,
+    MISSING_TEXTS,
     SCHEMA_BYTES,
+    Label,
     SchemaError,
     check_count,
     check_length,
     parsed,
     some,
+    text_of,
 )
-from discreet.schema.limits import some as listed
+from discreet.schema.cell_meaning import some as listed
+from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Offset, Ordinal, Target, Weight
 
 if TYPE_CHECKING:
     from discreet.schema.codebooks import Codebook, Entry, Guess

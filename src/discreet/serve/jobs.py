@@ -5,7 +5,7 @@
                  queued ◄────┘ at a start, after the service was killed
 
 *What is charged, and released, once.* A job is one request under one charge id, ``NAME/JOB``, which is fixed when the
-job is recorded and never used for another job. Its run (``worker.carry_out``) calls ``fit`` or ``private_score`` with
+job is recorded and never used for another job. Its run (``carry_out``) calls ``fit`` or ``private_score`` with
 it, then writes a folder. Claim: whenever the service, or any of its processes, is killed (SIGKILL, power), and however
 often, (a) the job is charged at most once, and (b) at most one output of its mechanism is ever seen outside of the
 process that computed it.
@@ -32,17 +32,39 @@ outcome: the job is ``failed``, the ledger abandons the charge id, and no run un
 to everybody, in the audit log, too, and its worker's place is taken, so that no later job starts earlier because this
 one was fast. A failure is made final in the ledger before that wait, so that a kill during it repeats nothing. Nobody
 sees the jobs of others, nor how many there are.
+
+*Runs.* A dispatcher has one thread and one worker process per place, and shows results on a grid of times. The process
+is the only place of the service where records are read. What a run says is one of a few constant texts, or the ledger's
+refusal, which follows from the cap and earlier charges.
 """
 
+import hashlib
 import json
+import math
+import os
 import secrets
+import selectors
 import sqlite3
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TextIO
 
+from discreet.curator import Source, limited, source_of
+from discreet.errors import BudgetExceeded, DiscreetError
 from discreet.json_schemas import Json
-from discreet.serve.settings import Conflict
+from discreet.ledger.ledger import Ledger
+from discreet.models.persist import CERTIFICATE, MANIFEST, is_folder, new_folder, write_folder
+from discreet.models.scores import PrivateScore
+from discreet.models.table_model import TableModel
+from discreet.serve.settings import Conflict, DataSet, ServiceError, Settings
+from discreet.serve.specification import ScoreSpecification, Specification
 from discreet.serve.store import Store, note
 
 OPEN = ("waiting", "queued", "running")
@@ -214,3 +236,289 @@ def _jobs(at: sqlite3.Connection, where: str, *values: object) -> list[Job]:
     return [
         Job(**{**one, "settings": json.loads(one["settings"]), "amounts": json.loads(one["amounts"])}) for one in found
     ]
+
+
+SCORE = "score.json"
+FAILED = "the run failed after it was charged, and the charge stays: ask the owner, or submit another job"
+UNSERVED = "the service could not run this job, and nothing was charged: ask the owner whether the table can be read"
+UNSTORED = "the result could not be stored"
+TOO_LONG = "the run took longer than the service allows, and its charge stays: ask for a cheaper fit"
+
+
+def carry_out(settings: Settings, job: Job) -> Outcome:
+    """Fit or score under the job's charge, and write its folder. Nothing else leaves this function."""
+    place = settings.results / job.id
+    if is_folder(place):
+        return Outcome("done")
+    ledger, dataset = Ledger(settings.ledger), settings.datasets[job.dataset]
+    try:
+        with limited(settings.limits.memory, settings.folder / "scratch"):
+            files = (_scored if job.kind == "score" else _fitted)(settings, job, dataset, ledger)
+    except BudgetExceeded as refusal:
+        return Outcome("refused", str(refusal))
+    except Exception:
+        return Outcome("failed", FAILED) if is_charged(ledger, job) else Outcome("refused", UNSERVED)
+    try:
+        with new_folder(place) as folder:
+            files(folder)
+    except Exception:
+        if not is_folder(place):  # unless another run of the same job was first
+            return Outcome("queued", UNSTORED)
+    return Outcome("done")
+
+
+def _fitted(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
+    """Fit, and return what writes the model's files."""
+    asked, account = Specification.of(job.settings, dataset.schema), ledger.account(dataset.name)
+    model = asked.model_of(dataset.schema, account, ledger=ledger, dataset=dataset.name)
+    return partial(write_folder, model.fit(table_of(dataset), charge_id=job.ledger_id))
+
+
+def _scored(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
+    """Score, and return what writes the score's files."""
+    asked, account = ScoreSpecification.of(job.settings), ledger.account(dataset.name)
+    model = TableModel.load(settings.results / asked.job)
+    words: Json = {**asked.settings, "neighbors": str(account.neighbors), "charge_id": job.ledger_id}
+    score = model.private_score(table_of(dataset), ledger=ledger, dataset=dataset.name, **words)
+    return partial(_write_score, score)
+
+
+def _write_score(score: PrivateScore, folder: Path) -> None:
+    assert score.certificate is not None
+    texts = {SCORE: json.dumps(score.to_dict(), indent=1), CERTIFICATE: score.certificate.to_json() + "\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in texts}
+    (folder / MANIFEST).write_text(json.dumps({"format": 1, "sha256": sums}), encoding="utf-8")
+
+
+def table_of(dataset: DataSet) -> Source:
+    """The rows of a data set, unread."""
+    source: Source = source_of([Path(path) for path in dataset.table], dataset.schema.separator)
+    return source
+
+
+def is_charged(ledger: Ledger, job: Job) -> bool:
+    """Whether the ledger has an entry under the job's id."""
+    return any(entry.charge_id == job.ledger_id for entry in ledger.entries(job.dataset))
+
+
+def main(path: str) -> None:
+    """Run jobs until the service is gone: one line of JSON each, in and out. What libraries print goes nowhere."""
+    requests, answers = os.fdopen(os.dup(0), "r", encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    settings = Settings.load(path)
+    with _cluster(settings.cluster), suppress(OSError):
+        _say(answers, Outcome("ready"))
+        for line in requests:
+            _say(answers, carry_out(settings, Job.from_text(line)))
+
+
+def _say(answers: TextIO, outcome: Outcome) -> None:
+    answers.write(json.dumps([outcome.state, outcome.reason]) + "\n")
+    answers.flush()
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    with ExitStack() as stack:
+        if address is not None:
+            from discreet.scale import cluster
+
+            stack.enter_context(cluster(address))
+        yield
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover
+    fcntl = None  # type: ignore[assignment]
+
+PAUSE, RETRY_PAUSE, START_PATIENCE = 1.0, 5.0, 120.0
+"""Seconds between two looks at an empty queue, which a submission cuts short; after a disk or database failed; and
+for a worker to start."""
+
+
+def next_release(now: float, grid: float) -> float:
+    """The first whole multiple of the grid that is not before ``now``; ``now`` itself without a grid."""
+    return math.ceil(now / grid) * grid if grid > 0 else now
+
+
+class Worker:
+    """A process that carries out jobs, started again where it has ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, job: Job, seconds: float) -> Outcome:
+        """Carry out a job; a process that ends or takes too long has failed."""
+        process = self._started()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(job.to_text() + "\n")
+            process.stdin.flush()
+            answer = _line(process, seconds)
+        except OSError:
+            answer = ""
+        if answer:
+            return Outcome(*json.loads(answer))
+        self.end()
+        return Outcome("failed", FAILED if answer is not None else TOO_LONG)
+
+    def _started(self) -> "subprocess.Popen[str]":
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            command = [sys.executable, "-m", "discreet.serve.jobs", str(self._path)]
+            pipes: Json = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            self._process = subprocess.Popen(command, text=True, encoding="utf-8", start_new_session=True, **pipes)
+            if not _line(self._process, START_PATIENCE):
+                self.end()
+                raise ServiceError("a worker does not start: does this machine have enough memory?")
+        return self._process
+
+    def start(self) -> None:
+        """Start the process before the first job needs it."""
+        with suppress(ServiceError):
+            self._started()
+
+    def kill(self) -> None:
+        """End the process from another thread; a run that waits for it has failed then."""
+        if (process := self._process) is not None:
+            process.kill()
+
+    def end(self) -> None:
+        """End the process, and nothing else."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):
+                    assert pipe is not None
+                    pipe.close()
+        self._process = None
+
+
+def _line(process: "subprocess.Popen[str]", seconds: float) -> str | None:
+    """The next line of a worker; nothing where it has ended, None where it takes too long."""
+    assert process.stdout is not None
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(process.stdout, selectors.EVENT_READ)
+        return process.stdout.readline() if waiting.select(seconds) else None
+
+
+class Dispatcher:
+    """Takes jobs from the queue, hands them to workers, and records outcomes.
+
+    One per service folder: a lock on ``service.lock`` sees to it, so that ``recover`` meets no living run of another
+    service.
+    """
+
+    def __init__(self, settings: Settings, jobs: Jobs, run: Callable[[Job], Outcome] | None = None) -> None:
+        self._settings, self._jobs, self._run = settings, jobs, run
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._workers: list[Worker] = []
+        self._lock: int | None = None
+
+    def start(self) -> None:
+        """Recover what a kill left, and start the workers."""
+        self.take_over()
+        for _ in range(self._settings.limits.fits_at_once):
+            thread = threading.Thread(target=self._serve, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def take_over(self) -> None:
+        """Become the only dispatcher of the folder, and queue again what was running."""
+        self._lock = _locked(self._settings.folder / "service.lock")
+        (self._settings.folder / "scratch").mkdir(exist_ok=True)
+        self._settings.results.mkdir(exist_ok=True)
+        for job in self._jobs.recover():
+            self._settle(job, Outcome("failed", FAILED), holds=False)
+
+    def stop(self) -> None:
+        """Take no more jobs; a run that is under way is ended, and goes on after the next start."""
+        self._stop.set()
+        self._wake.set()
+        for worker in self._workers:
+            worker.kill()
+        for thread in self._threads:
+            thread.join(timeout=10)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def wake(self) -> None:
+        """Look at the queue now."""
+        self._wake.set()
+
+    def run_one(self, run: Callable[[Job], Outcome]) -> Job | None:
+        """Run the oldest queued job; None where there is none."""
+        job = self._jobs.claim()
+        if job is not None:
+            try:
+                outcome = run(job)
+            except ServiceError:  # there is no worker to run it
+                outcome = Outcome("queued")
+            self._settle(job, outcome)
+        return job
+
+    def _serve(self) -> None:
+        assert self._settings.path is not None
+        worker = Worker(self._settings.path)
+        self._workers.append(worker)
+        run = self._run or (lambda job: worker.run(job, 60 * self._settings.limits.minutes))
+        if self._run is None:
+            worker.start()
+        try:
+            while not self._stop.is_set():
+                try:
+                    job = self.run_one(run)
+                except (DiscreetError, sqlite3.Error, OSError):  # a database that is busy or full: nothing is lost
+                    self._stop.wait(RETRY_PAUSE)
+                    continue
+                if job is None:
+                    self._wake.wait(PAUSE)
+                    self._wake.clear()
+        finally:
+            worker.end()
+
+    def _settle(self, job: Job, outcome: Outcome, *, holds: bool = True) -> None:
+        """Keep the place until the next time of the grid, and record the outcome then (proof in ``jobs.py``)."""
+        if self._stop.is_set():
+            return  # the worker was ended with the service: the job goes on after the next start
+        if outcome.state == "failed":
+            ledger = Ledger(self._settings.ledger)
+            if is_charged(ledger, job):
+                ledger.abandon(job.ledger_id)
+            else:
+                outcome = Outcome("refused", UNSERVED)
+        now = time.time()
+        if holds and self._stop.wait(next_release(now, self._settings.limits.release_grid) - now):
+            return
+        self._jobs.finish(job, outcome)
+        if outcome.state == "queued":
+            self._stop.wait(RETRY_PAUSE)
+
+
+def _locked(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise ServiceError("another service uses this folder: stop it first, or name another folder") from None
+    return handle
+
+
+def inline(settings: Settings) -> Callable[[Job], Outcome]:
+    """A run in this process, for tests."""
+    return lambda job: carry_out(settings, job)

@@ -17,7 +17,7 @@ from typing import Any
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.atomic_files import passing, sync
-from discreet.cli.choices import quoted
+from discreet.cli.options import quoted
 from discreet.errors import LedgerError
 from discreet.json_schemas import Json
 from discreet.ledger.account import FREE, Account, Amounts
@@ -25,12 +25,10 @@ from discreet.ledger.ledger import Ledger
 from discreet.models.fit import Quote
 from discreet.models.persist import CERTIFICATE, FILES, UnreadableModel
 from discreet.models.table_model import TableModel
-from discreet.serve.dispatcher import Dispatcher
-from discreet.serve.jobs import Job, Jobs, Outcome, Request
+from discreet.serve.jobs import SCORE, Dispatcher, Job, Jobs, Outcome, Request, table_of
 from discreet.serve.settings import Conflict, DataSet, Forbidden, NotFound, ServiceError, Settings
 from discreet.serve.specification import Facts, ScoreSpecification, Specification
 from discreet.serve.store import Accounts, Person, Store, allocations
-from discreet.serve.worker import SCORE, table_of
 
 _NO_JOB = "there is no such job"
 

@@ -13,7 +13,7 @@ from typing import Any
 from discreet.errors import DiscreetError
 from discreet.json_schemas import Json
 from discreet.parameters import Count, NonNegative, Positive, check_fields
-from discreet.schema.limits import SCHEMA_BYTES, SchemaError, parsed
+from discreet.schema.cell_meaning import SCHEMA_BYTES, SchemaError, parsed
 from discreet.schema.schema import Schema
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

@@ -20,7 +20,7 @@ from discreet.models.registry import MODELS, default_model
 from discreet.models.scores import priced_score
 from discreet.models.table_model import TableModel
 from discreet.parameters import Share, conforms
-from discreet.schema.limits import SchemaError, parsed
+from discreet.schema.cell_meaning import SchemaError, parsed
 from discreet.schema.schema import Schema
 from discreet.serve.settings import ServiceError
 

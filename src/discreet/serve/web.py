@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.cli.errors import place_of
+from discreet.cli.terminal import place_of
 from discreet.errors import DiscreetError, LedgerUnavailable
 from discreet.json_schemas import Json
 from discreet.serve.service import Service

@@ -19,8 +19,8 @@ from discreet.curator.certified.posterior import (
     log_concave_on_interval,
     strongly_log_concave,
 )
-from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.curator.lattice.noise import Draws
 from tests.covering import covering
 
 SIGNIFICANCE = 1e-6

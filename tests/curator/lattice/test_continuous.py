@@ -8,8 +8,8 @@ import pytest
 from scipy import special, stats
 
 import discreet
-from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.curator.lattice.noise import Draws
 
 SIGNIFICANCE = 1e-6
 N = 60_000

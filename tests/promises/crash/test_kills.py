@@ -18,7 +18,7 @@ import pytest
 from discreet import BudgetExceeded, DPLogisticRegression, Ledger
 from discreet.accounting.certificate import Certificate
 from discreet.curator.curator import Curator
-from discreet.curator.observer import Measurement, observe
+from discreet.curator.session import Measurement, observe
 from discreet.errors import LedgerError
 from discreet.solvers import GradientDescent
 from tests.promises.crash.charges import DATASET, MULTIPLIERS, multiplier_of

@@ -14,7 +14,7 @@ import pytest
 
 from discreet import BudgetExceeded, Ledger
 from discreet.errors import LedgerError
-from discreet.ledger import place
+from discreet.ledger import sqlite
 from tests.promises.crash.charges import DATASET, charge
 from tests.promises.crash.killing import Crowd, Folder, Log
 from tests.promises.crash.names import HOW, SHARED, second_name
@@ -91,7 +91,7 @@ def test_two_names_and_many_kills(low: Path, folder: Folder, how: str) -> None:
 @pytest.mark.thorough
 def test_two_names_that_nobody_checks_overspend(low: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without the check both names grant the cap, and one forgets the other or destroys the file."""
-    monkeypatch.setattr(place, "admit", lambda at, path, *, writing: None)
+    monkeypatch.setattr(sqlite, "admit", lambda at, path, *, writing: None)
     with second_name(low, "hard link") as other:
         crowd_of((low, other), folder)
     try:

@@ -53,7 +53,7 @@ def a_cell_in_a_reason(monkeypatch):
         honest(settings, job)
         return Outcome("refused", f"no such category: {cell(settings.datasets[job.dataset])}")
 
-    monkeypatch.setattr("discreet.serve.dispatcher.carry_out", carry_out)
+    monkeypatch.setattr("discreet.serve.jobs.carry_out", carry_out)
 
 
 def a_private_number_of_rows(monkeypatch):
@@ -82,7 +82,7 @@ def a_cell_in_a_file_name(monkeypatch):
         (settings.results / f"{cell(settings.datasets[job.dataset])}.txt").touch()
         return honest(settings, job)
 
-    monkeypatch.setattr("discreet.serve.dispatcher.carry_out", carry_out)
+    monkeypatch.setattr("discreet.serve.jobs.carry_out", carry_out)
 
 
 def a_cell_in_the_audit_log(monkeypatch):
@@ -95,7 +95,7 @@ def a_cell_in_the_audit_log(monkeypatch):
             note(at, "service", "read", cell(settings.datasets[job.dataset]))
         return honest(settings, job)
 
-    monkeypatch.setattr("discreet.serve.dispatcher.carry_out", carry_out)
+    monkeypatch.setattr("discreet.serve.jobs.carry_out", carry_out)
 
 
 def a_summary_of_the_rows(monkeypatch):
@@ -111,7 +111,7 @@ def a_summary_of_the_rows(monkeypatch):
 
     known["rows"] = []
     monkeypatch.setattr(api, "job_dict", job_dict)
-    monkeypatch.setattr("discreet.serve.dispatcher.carry_out", carry_out)
+    monkeypatch.setattr("discreet.serve.jobs.carry_out", carry_out)
 
 
 PLANTED = [

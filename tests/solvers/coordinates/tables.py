@@ -11,7 +11,7 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.observer import observe
+from discreet.curator.session import observe
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
 
 LOSSES = {

@@ -9,7 +9,7 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData, Problem
-from discreet.curator.lattice.continuous import Draws
+from discreet.curator.lattice.noise import Draws
 from discreet.curator.queries.sampling import inverse_temperature
 from discreet.losses import Logistic
 from discreet.solvers import ExponentialMechanism, OutputPerturbation

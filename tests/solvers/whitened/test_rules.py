@@ -9,7 +9,7 @@ from discreet import Budget
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
 from discreet.losses import Huber, Logistic, Softmax, Squared
-from discreet.models.solver_choice import choose_solver
+from discreet.models.fit import choose_solver
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, Preconditioned
 from discreet.solvers.coordinates import LEAST_SCALE, cleaned, estimate_features, feature_releases, ridge_in

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from discreet.curator.lattice.continuous import Draws
+from discreet.curator.lattice.noise import Draws
 from discreet.typing import Floats
 
 Energy = Callable[[Floats], float]

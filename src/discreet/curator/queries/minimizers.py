@@ -30,8 +30,8 @@ from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
 from discreet.curator.certified.descent import MOST_CURVATURE
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
-from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.lattice import Unit
+from discreet.curator.lattice.noise import Draws
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss, gradient_smoothness, lipschitz_within

@@ -21,8 +21,8 @@ from discreet.curator.certified import posterior
 from discreet.curator.certified.float_passes import Smooth
 from discreet.curator.certified.minimize import Objective, minimize
 from discreet.curator.engines.base import LocalEngine
-from discreet.curator.lattice.continuous import Draws
 from discreet.curator.lattice.lattice import Unit
+from discreet.curator.lattice.noise import Draws
 from discreet.curator.queries.minimizers import Problem
 from discreet.curator.session import Session
 from discreet.errors import PlanViolation, Unsupported

@@ -59,9 +59,8 @@ from discreet.curator.tables.cells import (
     states_of_labels,
     states_of_numbers,
 )
-from discreet.schema.cell_meaning import MISSING, Label
+from discreet.schema.cell_meaning import MAX_FEATURES, MISSING, Label, SchemaError, check_count
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
-from discreet.schema.limits import MAX_FEATURES, SchemaError, check_count
 from discreet.schema.schema import Schema
 from discreet.typing import Floats, Integers
 

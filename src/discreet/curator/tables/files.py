@@ -27,8 +27,7 @@ from numba import njit
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
 from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
-from discreet.schema.cell_meaning import decoded
-from discreet.schema.limits import MAX_COLUMNS
+from discreet.schema.cell_meaning import MAX_COLUMNS, decoded
 
 Item = TypeVar("Item")
 

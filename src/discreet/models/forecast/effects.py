@@ -24,9 +24,8 @@ from discreet.errors import Unsupported
 from discreet.inference.forecast import FEW_RUNS, ExpectedEffect, Law, rehearse, usual_law
 from discreet.inference.sandwich import Sandwich
 from discreet.losses.base import Loss
-from discreet.models.fit import budget_of
+from discreet.models.fit import budget_of, choose_solver, inferring
 from discreet.models.forecast.forecast import Setting, setting_of
-from discreet.models.solver_choice import choose_solver, inferring
 from discreet.penalties.base import Penalty
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)  # in units of the asked epsilon

@@ -41,7 +41,7 @@ from discreet.curator import PrivateData, use_entropy
 from discreet.errors import Unsupported
 from discreet.inference.forecast import Stream
 from discreet.losses.base import Loss, gradient_bound
-from discreet.models.fit import budget_of, penalty_of
+from discreet.models.fit import budget_of, choose_solver, penalty_of
 from discreet.models.forecast.synthetic import (
     Classes,
     Counts,
@@ -52,7 +52,6 @@ from discreet.models.forecast.synthetic import (
     indicator_groups,
     rehearsal,
 )
-from discreet.models.solver_choice import choose_solver
 from discreet.penalties.base import Penalty
 from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.gd import GradientDescent
