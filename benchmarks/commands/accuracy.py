@@ -12,7 +12,7 @@ from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol, wri
 from benchmarks.pages.accuracy import Summary, compared, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 
 SAVE_EVERY = 20.0
 

@@ -13,7 +13,7 @@ from benchmarks.comparisons.consistency import EPSILONS, LABELS, NUMBERS, run
 from benchmarks.pages.consistency import consistency_figure, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 from discreet.report.page import save
 
 

@@ -14,7 +14,7 @@ from benchmarks.pages.coordinates import markdown
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 from discreet.report.page import MissingPlots, save
 
 TITLES = {

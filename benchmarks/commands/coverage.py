@@ -12,7 +12,8 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.problems.ugly import MODELS, Array, Ugly, ugly
 from benchmarks.seeded import SeededWords
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console, Refused
+from discreet.cli.console import Console
+from discreet.cli.terminal import Refused
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 

@@ -11,7 +11,8 @@ from rich.progress import Progress
 from benchmarks.comparisons.defaults import EPSILONS, HALVES, RELATIONS, SOLVERS, VARIATIONS, run, seeds_of
 from benchmarks.pages.defaults import markdown
 from benchmarks.pages.generated import rewrite
-from discreet.cli.terminal import Console, Refused
+from discreet.cli.console import Console
+from discreet.cli.terminal import Refused
 
 
 def defaults(

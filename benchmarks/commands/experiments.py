@@ -11,7 +11,7 @@ from benchmarks.experiments.harness import FRESH, NAMES, Row, experiment, run, t
 from benchmarks.pages.experiments import markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 from discreet.errors import Unsupported
 from discreet.report.page import MissingPlots, save
 

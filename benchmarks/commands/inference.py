@@ -15,7 +15,8 @@ from benchmarks.pages.inference_figure import dots, inference_figure
 from benchmarks.pages.published import published
 from benchmarks.problems.effects import SYNTHETIC
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console, Refused
+from discreet.cli.console import Console
+from discreet.cli.terminal import Refused
 from discreet.report.page import save
 
 

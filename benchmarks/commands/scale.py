@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console, Refused
+from discreet.cli.console import Console
+from discreet.cli.terminal import Refused
 
 if TYPE_CHECKING:
     from benchmarks.scale.dask import Figure

@@ -13,7 +13,7 @@ from benchmarks.problems.ugly import Array
 from benchmarks.seeded import SeededWords
 from benchmarks.sizes import VARIABLE
 from discreet.bounds import Bounds
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 from discreet.models import ExpectedEffect

@@ -18,7 +18,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.pages.solvers import as_csv, best_in_column, cells, markdown
 from benchmarks.problems.measured_tables import SYNTHETIC, chosen_tables
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 from discreet.report.page import MissingPlots, save
 
 QUICK_ROWS = 3000

@@ -13,7 +13,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.pages.tuned import markdown, ratio
 from benchmarks.problems.twenty_columns import NAMES
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 
 QUICK = {"epsilons": (1.0,), "relations": ("zero_out",), "seeds": 2, "tuning_seeds": 1, "rounds": 1, "rows": 2000}
 

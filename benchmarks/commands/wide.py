@@ -13,7 +13,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.pages.wide import markdown
 from benchmarks.problems.wide_tables import ALL
 from benchmarks.sizes import VARIABLE
-from discreet.cli.terminal import Console
+from discreet.cli.console import Console
 
 QUICK = ("labels 1,000 x 100", "numbers 1,000 x 100, L1")
 

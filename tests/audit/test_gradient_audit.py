@@ -6,7 +6,7 @@ from scipy.stats import binom, norm
 
 from discreet import audit
 from discreet.accounting import gaussian
-from discreet.audit import guessing, statistical_bounds
+from discreet.audit import guessing
 from discreet.budget import Neighbors
 from discreet.curator import session
 from discreet.curator.engines import base
@@ -75,7 +75,7 @@ def test_other_mechanisms_are_refuted_no_more_often(mechanism, runs, monkeypatch
     repetitions, confidence = 200, 0.9
     monkeypatch.setattr(guessing, "_releases", stand_in(np.random.default_rng(2)))
     if mechanism == "sampled":
-        monkeypatch.setattr(statistical_bounds, "accuracy_epsilon", lambda accuracy, events, delta, relation: accuracy)
+        monkeypatch.setattr(guessing, "accuracy_epsilon", lambda accuracy, events, delta, relation: accuracy)
     found = [audit.gradient(mechanism=mechanism, runs=runs, confidence=confidence) for _ in range(repetitions)]
     if mechanism == "sampled":
         z, q = found[0].settings["noise_multiplier"], float(guessing.SAMPLING)
@@ -94,7 +94,7 @@ def test_the_bound_comes_near_the_claim():
     found = audit.gradient(EPSILON, DELTA, runs=runs, confidence=confidence)
 
     def bound(right):
-        accuracy = statistical_bounds.least_accuracy(int(right), 2 * runs, confidence)
+        accuracy = guessing.least_accuracy(int(right), 2 * runs, confidence)
         return gaussian.epsilon_of(2 * float(norm.ppf(accuracy)), DELTA)
 
     law = binom(2 * runs, accuracy_of(MU))

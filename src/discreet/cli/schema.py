@@ -118,8 +118,7 @@ def check(
     Example: `discreet schema check schema.toml patients.csv`, and then `discreet fit patients.csv --schema schema.toml`
     """
     from discreet.cli.options import table_of
-    from discreet.schema.cell_meaning import misfits
-    from discreet.schema.schema import Schema
+    from discreet.schema.schema import Schema, misfits
 
     found = Schema.load(file)
     source = table_of(table, found) if table else None

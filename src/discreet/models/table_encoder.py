@@ -14,9 +14,8 @@ from discreet.errors import Unsupported
 from discreet.inference.intervals import INTERCEPT
 from discreet.models.base import DPLinearModel
 from discreet.parameters import checked
-from discreet.schema.cell_meaning import check_types
 from discreet.schema.columns import SchemaError
-from discreet.schema.schema import Schema
+from discreet.schema.schema import Schema, check_types
 from discreet.typing import Floats
 
 

@@ -7,8 +7,9 @@ import typer
 from rich.table import Table
 
 from discreet.cli.audit import counted
+from discreet.cli.console import Console
 from discreet.cli.options import AsJson
-from discreet.cli.terminal import NO, UNSERVED, Console
+from discreet.cli.terminal import NO, UNSERVED
 from tests.promises.surface.audit import Surface, surface
 from tests.promises.surface.commands import command_entries
 from tests.promises.surface.containers import every_container

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.serve import api, service, worker
+from discreet.serve import api, jobs, service
 from discreet.serve.jobs import Outcome
 from discreet.serve.store import note
 from tests.promises.surface.audit import surface
@@ -44,10 +44,10 @@ def cell(dataset):
 
 def a_cell_in_a_reason(monkeypatch):
     monkeypatch.setattr(
-        worker, "_fitted", lambda settings, job, dataset, ledger: (_ for _ in ()).throw(LookupError(cell(dataset)))
+        jobs, "_fitted", lambda settings, job, dataset, ledger: (_ for _ in ()).throw(LookupError(cell(dataset)))
     )
-    monkeypatch.setattr(worker, "is_charged", lambda *_: True)
-    honest = worker.carry_out
+    monkeypatch.setattr(jobs, "is_charged", lambda *_: True)
+    honest = jobs.carry_out
 
     def carry_out(settings, job):
         honest(settings, job)
@@ -66,17 +66,17 @@ def a_private_number_of_rows(monkeypatch):
 
 
 def a_cell_in_a_log(monkeypatch):
-    honest = worker.table_of
+    honest = jobs.table_of
 
     def table_of(dataset):
         logging.getLogger("discreet.serve").info("first cells: %s", cell(dataset))
         return honest(dataset)
 
-    monkeypatch.setattr(worker, "table_of", table_of)
+    monkeypatch.setattr(jobs, "table_of", table_of)
 
 
 def a_cell_in_a_file_name(monkeypatch):
-    honest = worker.carry_out
+    honest = jobs.carry_out
 
     def carry_out(settings, job):
         (settings.results / f"{cell(settings.datasets[job.dataset])}.txt").touch()
@@ -86,7 +86,7 @@ def a_cell_in_a_file_name(monkeypatch):
 
 
 def a_cell_in_the_audit_log(monkeypatch):
-    honest = worker.carry_out
+    honest = jobs.carry_out
 
     def carry_out(settings, job):
         from discreet.serve.store import Store
@@ -107,7 +107,7 @@ def a_summary_of_the_rows(monkeypatch):
 
     def carry_out(settings, job):
         known["rows"] = rows_of(settings.datasets[job.dataset])
-        return worker.carry_out(settings, job)
+        return jobs.carry_out(settings, job)
 
     known["rows"] = []
     monkeypatch.setattr(api, "job_dict", job_dict)

@@ -41,9 +41,8 @@ from discreet.curator.tables.encode import Layout, mark_rows, number_cells
 from discreet.curator.tables.frames import BATCH_ROWS, TWICE, Batch, Source
 from discreet.curator.tables.ranges import RangeEstimates, release_for
 from discreet.errors import Unsupported
-from discreet.schema.cell_meaning import check_types
 from discreet.schema.columns import Number
-from discreet.schema.schema import Schema
+from discreet.schema.schema import Schema, check_types
 from discreet.typing import Booleans, Floats, Integers
 
 SHARE = 0.02
