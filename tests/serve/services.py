@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from discreet import Ledger, Schema
 from discreet.datasets import hospital
 from discreet.schema import Boolean, Category, Number, Target
-from discreet.serve.commands import application
+from discreet.serve.app import application
 from discreet.serve.jobs import inline
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings

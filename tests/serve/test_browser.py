@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from discreet.serve.commands import running
+from discreet.serve.app import running
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from tests.report.browser import CHROMIUM, Browser

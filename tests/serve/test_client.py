@@ -9,7 +9,7 @@ import pytest
 import discreet
 from discreet import BudgetExceeded, DPLogisticRegression, DPRidge, TableModel
 from discreet.errors import AccountingError, Unsupported
-from discreet.serve.commands import running
+from discreet.serve.app import running
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from discreet.service_client import ServiceRefused, settings_of

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import discreet
 from discreet import Ledger
 from discreet.cli.app import app
-from discreet.serve.commands import running
+from discreet.serve.app import running
 from discreet.serve.service import Service, verified
 from discreet.serve.settings import Settings
 from tests.serve.killing import free_port

@@ -3,7 +3,7 @@
 import pytest
 
 from discreet import DPLogisticRegression, Ledger, remote
-from discreet.serve.commands import running
+from discreet.serve.app import running
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
 from tests.ledger.postgres import NoServer, Server
