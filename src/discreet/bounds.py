@@ -226,7 +226,7 @@ def refuse_negative_counts(ends: Range) -> None:
         raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
 
 
-def refuse_other_classes(classes: Sequence[Any] | None, n_outputs: int) -> None:
+def refuse_other_classes(classes: Sequence[object] | None, n_outputs: int) -> None:
     """Refuse a loss for another number of classes than is declared: the bound on its slope is for its own alone."""
     if classes is not None and len(classes) != max(2, n_outputs):
         raise Unsupported(

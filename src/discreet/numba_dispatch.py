@@ -30,7 +30,7 @@ _PACKAGE = __name__.partition(".")[0]
 class OutsideTuple(types.NamedTuple):
     """The numba type of a NamedTuple from outside the package."""
 
-    def __init__(self, fields: tuple[Any, ...], mark: str) -> None:
+    def __init__(self, fields: tuple[object, ...], mark: str) -> None:
         super().__init__(fields, _outside[mark])
         self.mark, self.name = mark, f"{mark}({', '.join(str(field) for field in fields)})"
 
@@ -46,7 +46,7 @@ class OutsideTuple(types.NamedTuple):
 class MissingTuple(types.Opaque):
     """Stand for an ``OutsideTuple`` whose class is not loaded: it equals no type of a value, and is kept as it is."""
 
-    def __init__(self, fields: tuple[Any, ...], mark: str) -> None:
+    def __init__(self, fields: tuple[object, ...], mark: str) -> None:
         super().__init__(f"{mark}{fields}, not loaded")
         self.fields, self.mark = fields, mark
 
@@ -54,7 +54,7 @@ class MissingTuple(types.Opaque):
         return _restored, (self.fields, self.mark)
 
 
-def _restored(fields: tuple[Any, ...], mark: str) -> Any:
+def _restored(fields: tuple[object, ...], mark: str) -> Any:
     """Return the type that the cache's index names."""
     return (OutsideTuple if mark in _outside else MissingTuple)(fields, mark)
 
@@ -102,12 +102,12 @@ def scalar_function(name: str) -> Any:
     def of(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         _claim(cls)
 
-        def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        def register(func: Callable[..., object]) -> Callable[..., Any]:
             table[cls] = func
             code = func.__code__
             arguments = code.co_varnames[: code.co_argcount]
 
-            def matches(kind: Any) -> bool:
+            def matches(kind: object) -> bool:
                 return isinstance(kind, types.BaseNamedTuple) and kind.instance_class is cls
 
             # numba compares the argument names of the overload with those of the implementation

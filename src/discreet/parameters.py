@@ -100,7 +100,7 @@ def described(hint: Any) -> str:
 
 def _as(value: Any, hint: Any) -> Any:
     kind, parts = get_origin(hint), get_args(hint)
-    if hint is Any or isinstance(hint, TypeVar):
+    if hint in (Any, object) or isinstance(hint, TypeVar):
         return value
     if kind is Annotated:
         found = _as(value, parts[0])
@@ -201,4 +201,4 @@ def _hints(owner: Any) -> dict[str, Any]:
         given = {name: hint for name, hint in owner.__annotations__.items() if name != "return"}
         owner = SimpleNamespace(__annotations__=given, __globals__=owner.__globals__)
     found = get_type_hints(owner, getattr(owner, "__globals__", None), include_extras=True)
-    return {name: hint for name, hint in found.items() if hint is not Any}
+    return {name: hint for name, hint in found.items() if hint not in (Any, object)}

@@ -24,6 +24,7 @@ from discreet.accounting.priced_plan import PricedPlan
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
+from discreet.json_schemas import Json
 
 FORMAT = 1
 GIVEN = "given"
@@ -289,9 +290,9 @@ class Certificate:
         """
         return json.dumps(encoded(self._stored()), sort_keys=True, indent=2, allow_nan=False)
 
-    def _stored(self) -> dict[str, Any]:
+    def _stored(self) -> Json:
         """All fields as plain data, with the format and the stamp."""
-        values: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(self)}
+        values: Json = {item.name: getattr(self, item.name) for item in fields(self)}
         values["neighbors"] = str(self.neighbors)
         values["events"] = [event.to_dict() for event in self.events]
         values["trace"] = [asdict(charge) for charge in self.trace]
@@ -377,13 +378,13 @@ class Certificate:
         return self.text()
 
 
-def _columns_of(key: str, fact: Any) -> list[str]:
+def _columns_of(key: str, fact: object) -> list[str]:
     """Return the columns of which something was estimated; all keys of what is no such fact."""
     within = fact.get("columns", fact) if key == CHECKED and isinstance(fact, Mapping) else fact
     return sorted(map(str, within)) if isinstance(within, (Mapping, list)) else [str(within)]
 
 
-def _is_reference(ledger: Any) -> bool:
+def _is_reference(ledger: object) -> bool:
     """Whether this says where in a ledger a fit was charged."""
     kinds = {"ledger": str, "dataset": str, "entry": int, "head": str}
     return isinstance(ledger, dict) and {name: type(value) for name, value in ledger.items()} == kinds
@@ -396,11 +397,11 @@ def _close(stated: float, found: float) -> bool:
 Check = Callable[[Any], bool]
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """Whether a double holds it: larger whole numbers end arithmetic in an error."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
@@ -409,11 +410,11 @@ def _is_price(value: Any) -> bool:
     return value == "inf" or (_is_number(value) and value >= 0)
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> bool:
     return type(value) is int and _is_number(value) and value >= 0
 
 
-def _is_range(value: Any) -> bool:
+def _is_range(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
 
 
@@ -421,11 +422,11 @@ def _is_size(value: Any) -> bool:
     return _is_number(value) and value > 0
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return _is_text(value) or _is_number(value) or isinstance(value, bool)
 
 
@@ -437,11 +438,11 @@ def _object_of(check: Check) -> Check:
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
-def _are_features(value: Any) -> bool:
+def _are_features(value: object) -> bool:
     return _is_size(value) or _list_of(_is_range)(value) or _object_of(_is_range)(value)
 
 
-def _are_checks(value: Any) -> bool:
+def _are_checks(value: object) -> bool:
     if not isinstance(value, dict) or not {"noise", NULL, "columns"} <= set(value):
         return False
     return (
@@ -473,7 +474,7 @@ FACTS: Mapping[str, Check] = {
 """The facts of ``assumed_public`` whose form is known."""
 
 
-def _are_facts(value: Any) -> bool:
+def _are_facts(value: object) -> bool:
     return isinstance(value, dict) and all(FACTS[name](fact) for name, fact in value.items() if name in FACTS)
 
 
@@ -500,21 +501,21 @@ FIELDS: Mapping[str, Check] = {
 }
 
 
-def check_fields(stored: Mapping[str, Any]) -> None:
+def check_fields(stored: Mapping[str, object]) -> None:
     """Refuse a certificate, as JSON holds it, one of whose fields has another type than discreet writes."""
     wrong = [name for name, check in FIELDS.items() if not check(stored[name])]
     if wrong:
         raise AccountingError(f"this is not a certificate: {', '.join(wrong)} has the wrong form")
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """As JSON would give it back: lists for tuples, dictionaries in the order of their keys."""
     if isinstance(value, Mapping):
         return {str(name): plain(value[name]) for name in sorted(value, key=str)}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def encoded(value: Any) -> Any:
+def encoded(value: object) -> Any:
     """JSON types only: infinity as a string, tuples as lists."""
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
@@ -536,7 +537,7 @@ def decoded(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
 
 
-def decoded_number(value: Any) -> float:
+def decoded_number(value: object) -> float:
     """Return a number that ``encoded`` wrote."""
     if value == "inf":
         return math.inf
@@ -545,7 +546,7 @@ def decoded_number(value: Any) -> float:
     return float(value)
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> Json:
     answer = dict(pairs)
     if len(answer) != len(pairs):
         raise ValueError
@@ -630,7 +631,7 @@ def _lines(certificate: "Certificate") -> list[str]:
     return [*lines, f"  Made by       discreet {maker}".rstrip()]
 
 
-def _fact_lines(name: str, value: Any, indent: str = "    ") -> list[str]:
+def _fact_lines(name: str, value: object, indent: str = "    ") -> list[str]:
     """A fact in a line; a schema in a line for each of its columns; many ranges by how many are alike."""
     if isinstance(value, dict) and (name in LINE_EACH or any(isinstance(item, dict) for item in value.values())):
         within = [_fact_lines(key, item, indent + "  ") for key, item in value.items()]
@@ -656,7 +657,7 @@ def _trace_lines(trace: tuple[Charge, ...]) -> list[str]:
     return [f"  Spent         in {rounds} rounds", *lines] if lines else []
 
 
-def _ledger_lines(ledger: Mapping[str, Any] | None) -> list[str]:
+def _ledger_lines(ledger: Mapping[str, object] | None) -> list[str]:
     if ledger is None:
         return ["  Ledger        Not charged to a ledger: other releases from these records are not accounted for."]
     entry = f"entry {ledger['entry']} of ledger {ledger['ledger']}"

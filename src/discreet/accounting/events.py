@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from discreet.accounting.objective_perturbation import (
 from discreet.accounting.selection import ORDERS, Stopping, profile_of_curve
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
+from discreet.json_schemas import Json
 from discreet.typing import Floats
 
 SAMPLING_DENOMINATOR = 2**16
@@ -168,12 +169,12 @@ class Event:
 
     # --- text --------------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the event in plain JSON types; floats survive exactly."""
         return {"kind": self.kind, **{item.name: getattr(self, item.name) for item in fields(self)}}  # type: ignore[arg-type]
 
     @classmethod
-    def _of(cls, values: dict[str, Any]) -> Self:
+    def _of(cls, values: Json) -> Self:
         """Return the event of the fields that ``to_dict`` wrote."""
         return cls(**values)
 
@@ -697,12 +698,12 @@ class PoissonSampled(Event):
         """The noise over the sensitivity of the inner event."""
         return self.event.multiplier
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the event in plain JSON types."""
         return {"kind": self.kind, "numerator": self.numerator, "event": self.event.to_dict()}
 
     @classmethod
-    def _of(cls, values: dict[str, Any]) -> Self:
+    def _of(cls, values: Json) -> Self:
         return cls(**values | {"event": event_from_dict(values["event"])})
 
     def describe(self) -> str:
@@ -773,12 +774,12 @@ class RepeatedSelection(Event):
         """Return the largest delta of any kind of run at each epsilon."""
         return np.asarray(np.max(np.stack([_profile(run, neighbors, epsilons) for run in self.runs]), axis=0))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the event in plain JSON types."""
         return super().to_dict() | {"runs": [[event.to_dict() for event in run] for run in self.runs]}
 
     @classmethod
-    def _of(cls, values: dict[str, Any]) -> Self:
+    def _of(cls, values: Json) -> Self:
         runs = values["runs"]
         if not isinstance(runs, list) or not all(isinstance(run, list) for run in runs):
             raise AccountingError("the runs of a selection are lists of events")
@@ -812,14 +813,14 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
-def _phrase(stored: dict[str, Any]) -> str:
+def _phrase(stored: Json) -> str:
     """Return the fields of an event in a line."""
     kind, count = stored.pop("kind"), stored.pop("count", 1)
     settings = ", ".join(f"{name} {value}" for name, value in stored.items() if value is not None)
     return f"{count} x {kind.replace('_', ' ')}" + (f" ({settings})" if settings else "")
 
 
-def event_from_dict(stored: Mapping[str, Any]) -> Event:
+def event_from_dict(stored: Mapping[str, object]) -> Event:
     """Return the event that ``to_dict`` wrote. Unknown kinds, missing and unknown fields are refused."""
     if not isinstance(stored, Mapping) or not isinstance(stored.get("kind"), str) or stored["kind"] not in _KINDS:
         raise AccountingError(f"an event must be an object whose kind is one of {', '.join(sorted(_KINDS))}")

@@ -39,7 +39,7 @@ class PricedPlan:
     events: tuple[Event, ...]
     price: Price
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         raise PlanViolation("a priced plan is made by price_plan(plan, budget) alone")
 
     def only(self, place: int, clip: float) -> "PricedPlan":

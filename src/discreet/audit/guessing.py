@@ -234,7 +234,7 @@ def _right(low: Floats, high: Floats, threshold: float) -> int:
 
 
 def _both_sides(
-    runs: int, first: Callable[[], Any], second: Callable[[], Any], progress: Progress | None
+    runs: int, first: Callable[[], object], second: Callable[[], object], progress: Progress | None
 ) -> tuple[list[Any], list[Any]]:
     """Run both sides in turn."""
     low, high = [], []
@@ -452,8 +452,8 @@ def least_epsilon(right: int, guessed: int, canaries: int, delta: float, confide
 
 def transcript(
     fit: Fit,
-    data: Sequence[Any],
-    neighbor: Sequence[Any],
+    data: Sequence[object],
+    neighbor: Sequence[object],
     *,
     runs: int = 2000,
     confidence: float = 0.99,
@@ -525,7 +525,7 @@ def _any_epsilon(claim: _Claim, low: Floats, high: Floats) -> float:
 
 
 def _written(
-    fit: Fit, data: Sequence[Any], forced: Sequence[Integers] = ()
+    fit: Fit, data: Sequence[object], forced: Sequence[Integers] = ()
 ) -> tuple[list[Measurement], list[Integers]]:
     """What a fit asked, and what it was answered: the forced answers, where there are some."""
     measurements: list[Measurement] = []
@@ -544,7 +544,7 @@ def _written(
     return measurements, answered
 
 
-def _ratio(fit: Fit, own: Sequence[Any], other: Sequence[Any]) -> float:
+def _ratio(fit: Fit, own: Sequence[object], other: Sequence[object]) -> float:
     """The log-likelihood ratio of one run's answers: its own data set over the other."""
     measurements, answered = _written(fit, own)
     replayed, _ = _written(fit, other, answered)
@@ -588,9 +588,9 @@ def vector(output: Any) -> Floats:
 
 
 def model(
-    fit: Callable[..., Any],
-    data: Sequence[Any],
-    neighbor: Sequence[Any],
+    fit: Callable[..., object],
+    data: Sequence[object],
+    neighbor: Sequence[object],
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -665,7 +665,7 @@ def model(
     return claim.result(claim.at(b, d, threshold), runs - half, sides, data=named, settings=settings)
 
 
-def _outcome(fit: Callable[..., Any], data: Sequence[Any]) -> Floats:
+def _outcome(fit: Callable[..., object], data: Sequence[object]) -> Floats:
     """What a fit shows; that it failed is an outcome too, without numbers."""
     try:
         return vector(fit(*data))

@@ -72,7 +72,7 @@ class _Record(NamedTuple):
 
 
 def neighbor_pairs(
-    X: Any, y: Any, groups: Any = None, *, relation: str = "replace_one", bounds: Bounds, sampled: bool = False
+    X: object, y: object, groups: object = None, *, relation: str = "replace_one", bounds: Bounds, sampled: bool = False
 ) -> Iterator[Pair]:
     """Yield pairs of neighbors made from one data set.
 
@@ -171,7 +171,7 @@ def _strange_targets(y: NDArray[Any], bounds: Bounds) -> Iterator[tuple[str, Any
         yield "infinite target", np.inf
 
 
-def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, person: Any = None) -> Data:
+def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, person: object = None) -> Data:
     """Rows ``start`` to ``stop - 1`` exchanged for ``count`` copies of a record."""
     X = splice(data.X, start, stop, np.repeat(record.features[None, :], count, axis=0))
     y = _spliced(data.y, start, stop, [record.target] * count)
@@ -297,7 +297,7 @@ def _of_persons(data: Data, relation: Neighbors, records: list[_Record], sampled
         rest = _leave_out(data, person)
         n = len(rest.y)
 
-        def of(record: _Record, count: int, rest: Data = rest, n: int = n, person: Any = person) -> Data:
+        def of(record: _Record, count: int, rest: Data = rest, n: int = n, person: object = person) -> Data:
             return _with(rest, n, n, record, count, person)
 
         empty = of(blank, _MANY)
@@ -314,7 +314,7 @@ def _of_persons(data: Data, relation: Neighbors, records: list[_Record], sampled
             yield Pair(f"{place} person: {_MANY} rows {records[0].name} for {records[1].name}", one, other)
 
 
-def _leave_out(data: Data, person: Any) -> Data:
+def _leave_out(data: Data, person: object) -> Data:
     mask = data.groups != person
     return Data(keep(data.X, mask), data.y[mask], data.groups[mask])
 
@@ -322,12 +322,12 @@ def _leave_out(data: Data, person: Any) -> Data:
 # --- row surgery on the containers that a fit accepts: arrays, compressed sparse rows, data frames ----
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Whether X is a scipy sparse matrix or array."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether X is a data frame."""
     return hasattr(X, "iloc")
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from discreet.audit.neighbors import neighbor_pairs
 from discreet.audit.replay_pair import fresh_noise
@@ -13,10 +12,10 @@ from discreet.budget import Neighbors
 
 
 def replay(
-    fit: Callable[..., Any],
-    X: Any,
-    y: Any,
-    groups: Any = None,
+    fit: Callable[..., object],
+    X: object,
+    y: object,
+    groups: object = None,
     *,
     bounds: Bounds,
     neighbors: str = "replace_one",

@@ -29,6 +29,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_words, observe, use_entropy
+from discreet.json_schemas import Json
 from discreet.typing import Integers, Words
 
 Fit = Callable[..., Any]
@@ -80,7 +81,7 @@ class Transcript:
 class _Recorder:
     """Writes down every release, and answers with ``forced`` ones where they fit."""
 
-    def __init__(self, transcript: Transcript, entropy: Any, forced: Sequence[Integers]) -> None:
+    def __init__(self, transcript: Transcript, entropy: object, forced: Sequence[Integers]) -> None:
         self._transcript, self._entropy, self._forced = transcript, entropy, forced
 
     def __call__(self, measurement: Measurement) -> Integers:
@@ -119,7 +120,7 @@ def _logs(lines: list[str]) -> Iterator[None]:
         compiler.setLevel(levels[1])
 
 
-def run(fit: Fit, data: Sequence[Any], *, seed: int | None, forced: Sequence[Integers] = ()) -> Transcript:
+def run(fit: Fit, data: Sequence[object], *, seed: int | None, forced: Sequence[Integers] = ()) -> Transcript:
     """Fit once and write it down. ``seed=None`` draws from the operating system.
 
     Fits that spread over other processes, or over threads that do not inherit the context, are not seen.
@@ -155,7 +156,7 @@ def _chain(error: BaseException | None) -> Iterator[str]:
 _PLAIN = (str, bytes, int, Enum, type, range, Fraction, ModuleType, BuiltinFunctionType, frozenset, set, slice)
 
 
-def differences(first: Any, second: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def differences(first: object, second: object, path: str = "") -> Iterator[tuple[str, str]]:
     """(path, what) for each place in which the two objects differ; a certificate's date is left out.
 
     What cannot be compared counts as different: an object without attributes and without an equality of
@@ -188,8 +189,8 @@ def _walk(a: Any, b: Any, path: str, seen: dict[tuple[int, int], tuple[Any, Any]
         yield from _objects(a, b, path, seen)
 
 
-def _undated(certificate: Certificate) -> dict[str, Any]:
-    stored: dict[str, Any] = json.loads(certificate.to_json())
+def _undated(certificate: Certificate) -> Json:
+    stored: Json = json.loads(certificate.to_json())
     del stored["created"]
     return stored
 
@@ -219,7 +220,7 @@ def _sequences(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]
         yield from _walk(first, second, f"{path}[{index}]", seen)
 
 
-def _objects(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+def _objects(a: object, b: object, path: str, seen: object) -> Iterator[tuple[str, str]]:
     inside, other = _contents(a), _contents(b)
     if hasattr(a, "equals"):  # data frames and their kin keep their contents out of sight
         if not a.equals(b):
@@ -230,7 +231,7 @@ def _objects(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
         yield path, f"two {type(a).__name__} that differ, or cannot be compared"
 
 
-def _contents(thing: Any) -> dict[str, Any] | None:
+def _contents(thing: object) -> Json | None:
     """What an object consists of; None where it does not tell."""
     if isinstance(thing, FunctionType):
         cells = [cell.cell_contents for cell in thing.__closure__ or ()]
@@ -323,8 +324,8 @@ class ReplayReport:
 
 def replay(
     fit: Fit,
-    data: Sequence[Any],
-    neighbor: Sequence[Any],
+    data: Sequence[object],
+    neighbor: Sequence[object],
     relation: str = "replace_one",
     *,
     private: Sequence[str] = (),
@@ -380,8 +381,8 @@ def replay(
 
 def assert_replay(
     fit: Fit,
-    data: Sequence[Any],
-    neighbor: Sequence[Any],
+    data: Sequence[object],
+    neighbor: Sequence[object],
     relation: str = "replace_one",
     *,
     private: Sequence[str] = (),
@@ -427,7 +428,7 @@ def assert_replay(
     return report
 
 
-def fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport:
+def fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> ReplayReport:
     """Look whether every release, output, coordinate and run has noise of its own, drawn from the operating system.
 
     Parameters
@@ -464,7 +465,7 @@ def fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport
     return ReplayReport(tuple(findings), len(seen))
 
 
-def assert_fresh_noise(fit: Fit, data: Sequence[Any], *, runs: int = 2) -> ReplayReport:
+def assert_fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> ReplayReport:
     """Raise an AssertionError if ``fresh_noise`` finds noise that is missing or comes twice.
 
     Parameters

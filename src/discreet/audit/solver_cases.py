@@ -39,7 +39,7 @@ class SolverCase:
 
 
 def _fit(
-    subject: SolverCase, epsilon: float, delta: float, relation: Neighbors, X: Any, y: Any, groups: Any = None
+    subject: SolverCase, epsilon: float, delta: float, relation: Neighbors, X: object, y: object, groups: object = None
 ) -> Any:
     bounds = BOUNDS if relation.n_is_public else BOUNDS.with_facts(n=ROWS)
     model = DPLogisticRegression(

@@ -484,7 +484,7 @@ def estimator_named(declared: "Schema", name: str, settings: Json) -> Any:
     return estimator.set_params(**given)
 
 
-def class_weights(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, float]:
+def class_weights(given: Sequence[str], classes: Sequence[object]) -> dict[Any, float]:
     """Return the factors that ``--class-weight yes=5`` declares, by class."""
     from discreet.schema.cell_meaning import is_number_text
 

@@ -70,7 +70,7 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[st
         yield pa.table({**keeping.kept, "prediction": chosen, **chances})
 
 
-def _to_file(rows: Iterator[Any], out: Path) -> int:
+def _to_file(rows: Iterator[object], out: Path) -> int:
     """Written next to its place, then put there: never a part of it."""
     import pyarrow.csv
     import pyarrow.parquet

@@ -27,6 +27,7 @@ from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.records.storage import within_memory
 from discreet.curator.session import Session, current_observer, doubts, idealized
 from discreet.errors import PlanViolation, Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
@@ -57,7 +58,7 @@ class Claim:
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
-def promise(priced: PricedPlan, facts: Mapping[str, Any], claim: Claim) -> Certificate:
+def promise(priced: PricedPlan, facts: Mapping[str, object], claim: Claim) -> Certificate:
     """Return the certificate as far as it is known before records are read: what a ledger is to expect."""
     entropy, reasons = current_entropy(), claim.idealized
     given = {**claim.given, **dict(_vectors(claim.solver))}
@@ -74,7 +75,7 @@ def promise(priced: PricedPlan, facts: Mapping[str, Any], claim: Claim) -> Certi
     )
 
 
-def given_with(domain: Domain) -> dict[str, Any]:
+def given_with(domain: Domain) -> Json:
     """Return the numbers that were handed in with the records, in training coordinates: a start, public moments."""
     start = {} if domain.start is None else {"start": domain.start.tolist()}
     return start if domain.moments is None else {**start, "public_moments": _listed(domain.moments)}
@@ -88,7 +89,7 @@ def _listed(moments: Moments) -> dict[str, object]:
     return {**known, "covariance_sha256": hashlib.sha256(moments.covariance.astype("<f8").tobytes()).hexdigest()}
 
 
-def _vectors(settings: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Any]]:
+def _vectors(settings: Mapping[str, object], within: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the settings that are vectors or tables of numbers: a solver computes none, so the user gave them."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
@@ -97,7 +98,7 @@ def _vectors(settings: Mapping[str, Any], within: str = "") -> Iterator[tuple[st
             yield f"{within}{name}", value
 
 
-def _holds_numbers(value: Any) -> bool:
+def _holds_numbers(value: object) -> bool:
     """Whether a number stands anywhere in nested sequences."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return any(_holds_numbers(item) for item in value)
@@ -106,7 +107,7 @@ def _holds_numbers(value: Any) -> bool:
 
 def issued(promised: Certificate, reservation: Reservation | None, session: Session | None = None) -> Certificate:
     """Return what was promised with what only the run tells: where its noise came from, who looked, its charge."""
-    known: dict[str, Any] = {}
+    known: Json = {}
     if session is not None:
         trace = () if session.filter is None else session.filter.trace
         known = {
@@ -163,7 +164,7 @@ class Curator:
         loss: Loss,
         *,
         priced: PricedPlan,
-        facts: dict[str, Any],
+        facts: Json,
         reservation: Reservation | None = None,
     ) -> None:
         self.reservation, self.priced, self._facts = reservation, priced, facts
@@ -212,7 +213,7 @@ class Curator:
         """
         return self._ask(gradients.noisy_gradient_change, w, anchor, clip=clip)
 
-    def noisy_coordinate_gradient(self, w: Floats, coordinates: Any, *, clips: Any) -> Floats:
+    def noisy_coordinate_gradient(self, w: Floats, coordinates: object, *, clips: object) -> Floats:
         """Return entries of the gradient's SUM at ``w``: one coordinate or a block, each entry clipped, plus noise.
 
         Privacy
@@ -223,7 +224,7 @@ class Curator:
         return self._ask(coordinate_queries.noisy_coordinate_gradient, w, coordinates, clips=clips)
 
     def noisy_coordinate_steps(
-        self, w: Floats, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
+        self, w: Floats, coordinates: Any, *, clips: Any, steps: object, penalty: Any, n: float
     ) -> CoordinateRun:
         """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
 
@@ -508,7 +509,7 @@ class Curator:
         if self._session.filter is not None:
             self._session.filter.round += 1
 
-    def certificate(self, *, model: str, solver: dict[str, Any], notes: tuple[str, ...] = ()) -> Certificate:
+    def certificate(self, *, model: str, solver: Json, notes: tuple[str, ...] = ()) -> Certificate:
         """Return what may be claimed of anything computed from this curator's answers."""
         claim = Claim(model, solver, notes, given=given_with(self._session.admitted_domain))
         return self.issued(promise(self.priced, self._facts, claim), self.reservation)

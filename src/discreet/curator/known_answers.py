@@ -59,7 +59,7 @@ def once_for_classes(check: Callable[..., None]) -> Callable[..., None]:
     """Run a check once per process for the classes (and numbers of outputs) of its arguments and for its keywords."""
 
     @wraps(check)
-    def checked(*parts: Any, **words: Any) -> None:
+    def checked(*parts: object, **words: object) -> None:
         inner = ((type(part), getattr(part, "n_outputs", 1), type(getattr(part, "penalty", None))) for part in parts)
         key = (check.__qualname__, *inner, *sorted(words.items()))
         if key not in _passed:
@@ -148,7 +148,7 @@ def check_value_kernels(loss: Valued, *, sparse: bool) -> None:
 
 
 @once_for_classes
-def check_coordinate_kernels(loss: Loss, penalty: Any, *, sparse: bool) -> None:
+def check_coordinate_kernels(loss: Loss, penalty: object, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless programs of coordinate steps, and the sums below, agree with their source."""
     from discreet.curator.queries.coordinates import CoordinateProgram
 

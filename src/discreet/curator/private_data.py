@@ -45,6 +45,7 @@ from discreet.curator.records.stream import (
 )
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger.ledger import account_of
 from discreet.ledger.reservation import Reservation, settled
 from discreet.losses.base import Loss
@@ -88,14 +89,14 @@ class PrivateData:
     @checked
     def __init__(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         bounds: Bounds,
         *,
-        groups: Any = None,
-        weights: Any = None,
-        offsets: Any = None,
-        class_weights: Any = None,
+        groups: object = None,
+        weights: object = None,
+        offsets: object = None,
+        class_weights: object = None,
         fit_intercept: bool = True,
         ledger: Any = None,
         dataset: str | None = None,
@@ -111,7 +112,7 @@ class PrivateData:
         self.__weights = self.__column(weights, "weights", bounds.weights)
         self.__offsets = self.__column(offsets, "offsets", bounds.offsets)
         self.__factors = _class_weights(class_weights, bounds.classes)
-        self.__checked: dict[str, Any] | None = None
+        self.__checked: Json | None = None
         self.__storage: Storage | None = None
         self.__n: dict[bool, int | None] = {}
         self.__last_domain: tuple[Neighbors, Loss, Domain] | None = None
@@ -129,7 +130,7 @@ class PrivateData:
         if self.__stream is None and len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
 
-    def __column(self, values: Any, name: str, ends: tuple[float, float] | None) -> Any:
+    def __column(self, values: object, name: str, ends: tuple[float, float] | None) -> Any:
         """Return a column of one number per row, whose range is declared."""
         if values is None and not (self.__stream is not None and name in self.__stream.columns_beside):
             return None
@@ -283,7 +284,7 @@ class PrivateData:
             return found if found[0] is priced else None
         return None
 
-    def recognize(self, reservation: Reservation | None, rows: Any = None) -> None:
+    def recognize(self, reservation: Reservation | None, rows: object = None) -> None:
         """Let the ledger's owner know whose records were charged for: see ``Ledger.recognize``.
 
         ``rows`` are the features of a stream that has been read.
@@ -464,7 +465,7 @@ class PrivateData:
         center, scale = self.target_place(loss)
         return replace(scaling, range=self.bounds.target, scale=scale, center=center)
 
-    def __kept(self, neighbors: Neighbors) -> dict[str, Any]:
+    def __kept(self, neighbors: Neighbors) -> Json:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""
         if not self.__may_tell(neighbors):
             return {}
@@ -477,11 +478,11 @@ class PrivateData:
     def __may_tell(self, neighbors: Neighbors) -> bool:
         return self.unit == "record" and neighbors.n_is_public and not self.__is_sparse
 
-    def __kept_on_disk(self) -> dict[str, Any]:
+    def __kept_on_disk(self) -> Json:
         parts = -(-int(self.__X.shape[0]) // rows_per_part(self.scaling.width))
         return {"kept": "scratch files", "parts": parts}
 
-    def __possible_facts(self, priced: PricedPlan) -> list[dict[str, Any]]:
+    def __possible_facts(self, priced: PricedPlan) -> list[Json]:
         """Return the facts with rows in memory, and on disk: a charge may be asked for again with less memory left."""
         facts, neighbors = self.facts(priced), priced.budget.neighbors
         away = self.__stream is not None and self.__stream.elsewhere is not None
@@ -500,7 +501,7 @@ class PrivateData:
         elif self.__kept(neighbors):
             check_scratch(folder, bytes_on_disk(int(self.__X.shape[0]), self.scaling.width, self.scaling.grid))
 
-    def facts(self, priced: PricedPlan) -> dict[str, Any]:
+    def facts(self, priced: PricedPlan) -> Json:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
         asked = {release.query for release in priced.plan.releases}
         found = {"unit": self.unit, **self.bounds.to_dict(), "n": self.public_n(priced.budget.neighbors)}

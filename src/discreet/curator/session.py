@@ -184,7 +184,7 @@ class Session:
         self.admitted_domain = replace(self.admitted_domain, count=count)
         self.domain = replace(self.domain, count=count) if recoded else self.admitted_domain
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")
 
     @property

@@ -5,7 +5,6 @@ debugger finds it. Here it is dropped.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from discreet.errors import DiscreetError, Unsupported
 
@@ -47,7 +46,7 @@ class unquoted:  # reads like a statement
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if error is None or not (isinstance(error, self._errors) or self._when(error)):
             return
         refusal = self._kind(self._words)

@@ -14,6 +14,7 @@ from discreet.accounting.events import event_from_dict
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.errors import DiscreetError, LedgerError
+from discreet.json_schemas import Json
 from discreet.ledger.account import FREE, Account, Amounts
 
 GENESIS = "0" * 64
@@ -39,7 +40,7 @@ class Entry:
         prev: str,
         kind: str,
         dataset: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, object],
         *,
         charge_id: str | None = None,
         charge: Amounts = FREE,
@@ -57,13 +58,13 @@ class Entry:
         return hashlib.sha256(json.dumps(parts, separators=(",", ":")).encode()).hexdigest()
 
     @property
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> Json:
         """The body, read."""
-        body: dict[str, Any] = json.loads(self.body)
+        body: Json = json.loads(self.body)
         return body
 
 
-def canonical(body: Mapping[str, Any]) -> str:
+def canonical(body: Mapping[str, object]) -> str:
     """One text for one meaning: sorted, without spaces, floats exact, no NaN."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -137,7 +138,7 @@ def _apply(entry: Entry, accounts: dict[str, Account], prices: "_Prices | None")
         raise LedgerError("an unknown kind")
 
 
-def _as_granted(account: Account, body: dict[str, Any]) -> Account:
+def _as_granted(account: Account, body: Json) -> Account:
     """With the caps that were granted: those worked out today, but for rounding, which differs between machines."""
     caps, orders = Amounts(*body["caps"]), tuple(body["orders"])
     agrees = orders == account.orders and all(_close(*pair) for pair in zip(caps, account.caps, strict=True))
@@ -160,7 +161,7 @@ class _Prices:
     def __init__(self) -> None:
         self._found: dict[Any, Amounts] = {}
 
-    def covered(self, charge: Amounts, account: Account, body: dict[str, Any]) -> bool:
+    def covered(self, charge: Amounts, account: Account, body: Json) -> bool:
         """Whether a charge is what its events cost, but for rounding, which differs between machines."""
         key = (repr(body["events"]), repr(body["budget"]), account.orders, account.delta)
         if key not in self._found:

@@ -21,6 +21,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger import rows
 from discreet.ledger.account import Account, Spent
 from discreet.ledger.chain import Entry, Verified, canonical, check_certificate, verified
@@ -91,7 +92,7 @@ class Ledger:
     def __copy__(self) -> "Ledger":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Ledger":
+    def __deepcopy__(self, memo: object) -> "Ledger":
         return self  # a copy of an account would be a second budget
 
     def __reduce__(self) -> Any:
@@ -292,7 +293,7 @@ class Ledger:
                 f"fit with neighbors={str(known.neighbors)!r}, and groups= for persons only"
             )
         charge = known.charge(priced)
-        body: dict[str, Any] = {
+        body: Json = {
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
             "events": [event.to_dict() for event in events],
             "label": label,
@@ -501,7 +502,7 @@ class Ledger:
     # --- inside ------------------------------------------------------------------------------------
 
     @staticmethod
-    def _append(at: Connection, kind: str, dataset: str, body: dict[str, Any], **more: Any) -> Entry:
+    def _append(at: Connection, kind: str, dataset: str, body: Json, **more: Any) -> Entry:
         entry = Entry.after(*rows.last(at), kind, dataset, {**body, "time": _now(), "nonce": _nonce()}, **more)
         rows.append(at, entry)
         return entry
@@ -546,7 +547,7 @@ def _exhausted(spent: Spent) -> str:
     )
 
 
-def _cap(account: Account) -> dict[str, Any]:
+def _cap(account: Account) -> Json:
     return {
         "epsilon": account.epsilon,
         "delta": account.delta,
@@ -582,7 +583,7 @@ def _released(at: Connection, charge_id: str | None) -> str | None:
     return releases[0][0] if releases else None
 
 
-def _repeated(at: Connection, old: Entry, dataset: str, body: dict[str, Any]) -> str | None:
+def _repeated(at: Connection, old: Entry, dataset: str, body: Json) -> str | None:
     """Return what the same charge released before; None: it may run under the charge that stands."""
     asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
     if old.dataset != dataset or canonical(before) != canonical(asked):
@@ -636,7 +637,7 @@ def account_of(ledger: Ledger | str | Path | bool | None, dataset: str | None) -
     return charged
 
 
-def kept(ledger: Any) -> Any:
+def kept(ledger: object) -> Any:
     """What an estimator may keep of the ledger that it was given: an address that shows no secret.
 
     A path stays as it is. A URL that holds a password becomes a ``Ledger``, which neither shows nor pickles it. What is

@@ -172,7 +172,7 @@ class PostgresStore:
             raise _explained(error) from None
 
 
-def _explained(error: Any) -> Exception:
+def _explained(error: object) -> Exception:
     """What a database's error means here, in words that hold no part of the URL."""
     psycopg = _driver()
     if isinstance(error, psycopg.IntegrityError):

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerError
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
     from discreet.ledger.ledger import Ledger
@@ -55,7 +56,7 @@ class Reservation:
     delta: float = 0.0
 
     @property
-    def reference(self) -> dict[str, Any]:
+    def reference(self) -> Json:
         """For the certificate: the ledger, the data set, the entry, and the chain's head when it was written."""
         return {"ledger": self.name, "dataset": self.dataset, "entry": self.entry, "head": self.head}
 

@@ -140,7 +140,7 @@ _TWINS = frozenset("АВЕЅІЈКМНОРСТУХаеорсухѕіјһԁԛԝ" 
 _WHAT = "the name of a data set or of a charge is a short, printable text"
 
 
-def name_of(given: Any) -> str:
+def name_of(given: object) -> str:
     """The name that is meant, in its one form; Unsupported where it could be taken for another one."""
     if not isinstance(given, str) or not given.strip() or not given.isprintable() or len(given) > LONGEST:
         raise Unsupported(f"{_WHAT} of at most {LONGEST} characters")

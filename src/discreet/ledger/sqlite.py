@@ -159,11 +159,11 @@ class _Open:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, statement: str, *values: Any) -> Sequence[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
         result: list[tuple[Any, ...]] = self._connection.execute(statement, values).fetchall()
         return result
 
-    def run(self, statement: str, *values: Any) -> None:
+    def run(self, statement: str, *values: object) -> None:
         self._connection.execute(statement, values)
 
 
@@ -209,7 +209,7 @@ class _Transaction:
             self._end()
             raise _translated(error) from None
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None and self._connection is not None:
                 self._connection.execute("COMMIT")
@@ -411,7 +411,7 @@ def _make(path: Path, name: str, file_name: str, key: bytes) -> None:
             record_place(at, here, _sealed(at, key))
 
 
-def _appear(path: Path, write: Callable[[Path], Any]) -> None:
+def _appear(path: Path, write: Callable[[Path], object]) -> None:
     """Let a file of the owner's alone appear in its place, whole and on disk; FileExistsError where there is one."""
     draft = beside(path)
     try:

@@ -33,11 +33,11 @@ class OverCap(Exception):
 class Connection(Protocol):
     """An open transaction; statements have question marks for values."""
 
-    def rows(self, statement: str, *values: Any) -> Sequence[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
         """What a query finds."""
         ...
 
-    def run(self, statement: str, *values: Any) -> None:
+    def run(self, statement: str, *values: object) -> None:
         """Carry out a statement that answers nothing."""
         ...
 

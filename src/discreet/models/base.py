@@ -22,7 +22,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.certificate import Certificate
@@ -90,7 +90,7 @@ def lazily(method: Callable[..., Predictions]) -> Callable[..., Predictions]:
     """Return a method that predicts; of a Dask collection it returns a Dask array that is not computed yet."""
 
     @wraps(method)
-    def predicted(self: Any, X: Any, *, offset: Any = None) -> Predictions:
+    def predicted(self: object, X: object, *, offset: object = None) -> Predictions:
         if not is_dask(X):
             return method(self, X) if offset is None else method(self, X, offset=offset)
         if offset is not None:
@@ -201,12 +201,12 @@ class Shown:
     def _shown_html(self) -> str:
         return self._claim_html() + str(estimator_html_repr(self))
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
         return bundle | {"text/html": self._shown_html()} if get_config()["display"] == "diagram" else bundle
 
 
-def _is_fitted(estimator: Any) -> bool:
+def _is_fitted(estimator: object) -> bool:
     return any(hasattr(estimator, name) for name in ("coef_", "estimator_", "best_estimator_"))
 
 
@@ -296,7 +296,7 @@ class Charged(BaseEstimator):
             if name != "self":
                 setattr(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, kept(value) if name == "ledger" else value)
 
 
@@ -317,7 +317,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     intercept_noise_: Floats | None
     effects_: Effects | None
 
-    def _fit(self, X: Any, y: Any, beside: Beside, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
+    def _fit(self, X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
         warn_of_autolog()
         warn_of_uncounted_fits(self.ledger, self.dataset, beside.groups)
         X, y, beside = _records_of(X, y, beside, bounds, loss)
@@ -335,7 +335,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         self.effects_ = fitted.effects
         return self
 
-    def _check(self, X: Any, y: Any) -> None:
+    def _check(self, X: object, y: object) -> None:
         """Note the number and the names of the features, and refuse records without targets."""
         if is_stream(X):
             if X.sample is None:
@@ -370,7 +370,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         return self._facts()
 
     def quote(
-        self, X: Any, y: Any = None, groups: Any = None, *, sample_weight: Any = None, offset: Any = None
+        self, X: object, y: object = None, groups: object = None, *, sample_weight: object = None, offset: object = None
     ) -> Quote:
         """Return what a fit of these records would release and cost. Only their containers are looked at.
 
@@ -404,7 +404,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         margins = np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
         return margins if offset is None else margins + self._offsets(offset, len(margins))[:, None]
 
-    def _offsets(self, offset: Any, rows: int) -> Floats:
+    def _offsets(self, offset: object, rows: int) -> Floats:
         """Return offsets of new records, clipped to their declared range, as in training."""
         ends = declared(self.bounds).offsets
         if ends is None:
@@ -656,7 +656,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
         return save(self, path)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True  # at fit, where a record with a missing value counts as null
@@ -665,7 +665,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         return tags
 
 
-def _records_of(X: Any, y: Any, beside: Beside, bounds: Bounds, loss: Loss) -> tuple[Any, Any, Beside]:
+def _records_of(X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss) -> tuple[Any, Any, Beside]:
     """Return records and what belongs to them as a fit takes them; Dask collections as one stream, read by workers."""
     if is_stream(X):
         return X, y, beside

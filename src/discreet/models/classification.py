@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 
 from discreet.bounds import Bounds
 from discreet.errors import MissingBounds, Unsupported
@@ -20,7 +21,7 @@ from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
 
-def _label_array(classes: tuple[Any, ...]) -> NDArray[Any]:
+def _label_array(classes: tuple[object, ...]) -> NDArray[Any]:
     """The labels as they were declared: numpy must not turn a 3 among strings into a string."""
     labels = np.array(classes)
     if labels.tolist() != list(classes):
@@ -37,12 +38,12 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        groups: Any = None,
+        X: object,
+        y: object = None,
+        groups: object = None,
         *,
-        sample_weight: Any = None,
-        offset: Any = None,
+        sample_weight: object = None,
+        offset: object = None,
         charge_id: str | None = None,
     ) -> Self:
         """Fit privately; the charge comes before the first record is read.
@@ -105,7 +106,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return tuple(self.class_weight.get(label, 1.0) for label in bounds.classes)
 
     @lazily
-    def decision_function(self, X: Any, *, offset: Any = None) -> Floats:
+    def decision_function(self, X: object, *, offset: object = None) -> Floats:
         """Return the signed distance for two classes, one score per class for more.
 
         Parameters
@@ -128,7 +129,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         margins = self._margins(X, offset)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the exact accuracy on *public* rows; of private rows it releases without noise: ``private_score``.
 
         Parameters
@@ -155,11 +156,11 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         warn_of_exact_score()
         return self._exact_score(X, y, sample_weight)
 
-    def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def _exact_score(self, X: object, y: object, sample_weight: object = None) -> float:
         return float(super().score(X, y, sample_weight))
 
     @lazily
-    def predict(self, X: Any, *, offset: Any = None) -> NDArray[Any]:
+    def predict(self, X: object, *, offset: object = None) -> NDArray[Any]:
         """Return the likeliest declared class of each row, features clipped to their declared ranges.
 
         Parameters
@@ -211,21 +212,21 @@ class DPLogisticRegression(_DPClassifier):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        classes: Any = None,
-        class_weight: Any = None,
-        penalty: Any = "l2",
+        bounds: object = None,
+        classes: object = None,
+        class_weight: object = None,
+        penalty: object = "l2",
         alpha: NonNegative = 1e-7,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -235,7 +236,7 @@ class DPLogisticRegression(_DPClassifier):
         return Logistic() if n_classes == 2 else Softmax(n_classes)
 
     @lazily
-    def predict_proba(self, X: Any, *, offset: Any = None) -> Floats:
+    def predict_proba(self, X: object, *, offset: object = None) -> Floats:
         """Return the probability of each declared class.
 
         Parameters
@@ -258,7 +259,7 @@ class DPLogisticRegression(_DPClassifier):
         odds = np.exp(self._two_sided(X, offset))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def _two_sided(self, X: Any, offset: Any) -> Floats:
+    def _two_sided(self, X: object, offset: object) -> Floats:
         """Return one margin per class, the largest 0."""
         margins = self._margins(X, offset)
         if margins.shape[1] == 1:
@@ -266,7 +267,7 @@ class DPLogisticRegression(_DPClassifier):
         return np.asarray(margins - margins.max(axis=1, keepdims=True))
 
     @lazily
-    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Floats:
+    def predict_log_proba(self, X: object, *, offset: object = None) -> Floats:
         """Return the logarithm of ``predict_proba``, exact where that underflows.
 
         Parameters
@@ -321,19 +322,19 @@ class DPLinearSVC(_DPClassifier):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        classes: Any = None,
+        bounds: object = None,
+        classes: object = None,
         width: Positive = 0.5,
-        class_weight: Any = None,
-        penalty: Any = "l2",
+        class_weight: object = None,
+        penalty: object = "l2",
         alpha: NonNegative = 1e-7,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
-        ledger: Any = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -344,7 +345,7 @@ class DPLinearSVC(_DPClassifier):
             raise Unsupported("Only binary classification is supported here: use DPLogisticRegression for more classes")
         return SmoothedHinge(self.width)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -382,22 +383,22 @@ class DPClassifier(_DPClassifier):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        classes: Any = None,
+        bounds: object = None,
+        classes: object = None,
         loss: Loss | str = "logistic",
-        class_weight: Any = None,
+        class_weight: object = None,
         penalty: Penalty | str | None = "l2",
         alpha: NonNegative = 1e-7,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -411,7 +412,7 @@ class DPClassifier(_DPClassifier):
             raise Unsupported("Only binary classification is supported by a loss of one margin: use Softmax(n_classes)")
         return loss
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False  # a loss is made for its number of classes
         return tags

@@ -26,6 +26,7 @@ from discreet.bounds import Bounds, Domain, Moments
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import Claim, PrivateData, Recoding, given_with, promise
 from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation, noted, settled
 from discreet.losses.base import Loss
 from discreet.parameters import OneOf
@@ -141,7 +142,7 @@ STEPS = ("noisy_gradient", "noisy_coordinate_gradient")
 _HOW_START = "start=(model.coef_, model.intercept_)"
 
 
-def starting_point(start: Any, data: PrivateData, loss: Loss) -> Floats:
+def starting_point(start: object, data: PrivateData, loss: Loss) -> Floats:
     """Return (coefficients, intercept) as weights in training coordinates, (p,) or (p, K)."""
     if not isinstance(start, (tuple, list)) or len(start) != 2:
         raise Unsupported(f"start is a pair of coefficients and intercept: {_HOW_START}")
@@ -183,7 +184,7 @@ _HOW_MOMENTS = "public_moments=(means, covariance), or (means, standard deviatio
 _ROUNDING = 1e-9
 
 
-def moments_of(given: Any, data: PrivateData) -> Moments:
+def moments_of(given: object, data: PrivateData) -> Moments:
     """Return (means, covariance) or (means, standard deviations) in training coordinates."""
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise Unsupported(f"public moments are a pair: {_HOW_MOMENTS}")
@@ -312,7 +313,7 @@ class Fitted:
     def text(self) -> str:
         """All of it as JSON: what a ledger keeps under a charge's id."""
         arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
-        stored: dict[str, Any] = {name: None if values is None else values.tolist() for name, values in arrays.items()}
+        stored: Json = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         if self.effects is not None:
             stored["effects"] = self.effects.to_dict()
         return json.dumps({**stored, "certificate": self.certificate.to_json()})
@@ -321,7 +322,7 @@ class Fitted:
     def from_text(cls, text: str) -> "Fitted":
         """The inverse of ``text``."""
         stored = json.loads(text)
-        arrays: dict[str, Any] = {
+        arrays: Json = {
             name: None if stored[name] is None else np.array(stored[name], dtype=float)
             for name in ("coef", "intercept", "coef_noise", "intercept_noise")
         }
@@ -329,7 +330,7 @@ class Fitted:
         return cls(**arrays, certificate=Certificate.from_json(stored["certificate"]), effects=effects)
 
 
-def declared(bounds: Any, **facts: Any) -> Bounds:
+def declared(bounds: Any, **facts: object) -> Bounds:
     """Bounds as given, or made from a bare range, with further facts (classes, target) filled in."""
     if bounds is None:
         raise MissingBounds(
@@ -484,7 +485,7 @@ class FitSettings:
     class_weights: tuple[float, ...] | None = None
     even_if_empty: bool = False
 
-    def prepare(self, X: Any, y: Any, beside: Beside) -> "Prepared":
+    def prepare(self, X: object, y: object, beside: Beside) -> "Prepared":
         """Declare, plan and price: everything about a fit that is known without its records."""
         data, domain, budget = self.declare(X, y, beside)
         with in_double_precision(ArithmeticError):
@@ -514,10 +515,10 @@ class FitSettings:
             f"count as {share:.0%} of that number; a narrower range costs less",
         )
 
-    def declare(self, X: Any, y: Any, beside: Beside) -> tuple[PrivateData, Domain, Budget]:
+    def declare(self, X: object, y: object, beside: Beside) -> tuple[PrivateData, Domain, Budget]:
         """Return the records behind their wall, what is public of them, and the budget."""
         relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
-        settings: dict[str, Any] = {"ledger": self.ledger, "dataset": self.dataset}
+        settings: Json = {"ledger": self.ledger, "dataset": self.dataset}
         settings |= {"groups": beside.groups, "weights": beside.weights, "offsets": beside.offsets}
         settings |= {"class_weights": self.class_weights, "fit_intercept": self.fit_intercept}
         data = PrivateData(X, y, self.bounds, **settings)
@@ -582,7 +583,7 @@ class Prepared:
         return Quote(self.priced, self.settings, self.reason, facts, self.solver)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Json:
         """The solver's public settings."""
         return dict(self.solver.settings())
 
@@ -597,8 +598,8 @@ class Prepared:
 
 def fit_model(
     fit: FitSettings,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     beside: Beside,
     *,
     charge_id: str | None = None,
@@ -611,12 +612,12 @@ def fit_model(
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
-    def answer(_: Reservation | None) -> tuple[dict[str, Any], Claim, Certify]:
+    def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
         curator = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
         solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, curator.issued
 
-    words: dict[str, Any] = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
+    words: Json = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
     try:
         released, certificate, reservation = carry_out(data, fit.loss, priced, [claim], answer, **words)
     except AlreadyReleased as answered:
@@ -628,7 +629,7 @@ def fit_model(
         return Fitted.from_text(reservation.settle(fitted.text()))
 
 
-def _in_user_units(solution: Solution, data: PrivateData, loss: Loss, *, is_private: bool) -> dict[str, Any]:
+def _in_user_units(solution: Solution, data: PrivateData, loss: Loss, *, is_private: bool) -> Json:
     """Return a solution in the user's units, with what the noise did to it where that is known.
 
     The map to training coordinates is public, so the way back is post-processing.

@@ -54,6 +54,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.curator import FEATURES, Layout
 from discreet.errors import DiscreetError, MissingExtra, Unsupported
+from discreet.json_schemas import Json
 from discreet.losses.base import LOSSES
 from discreet.models.base import DPLinearModel
 from discreet.models.registry import MODELS
@@ -253,9 +254,9 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     return model
 
 
-def _checked_body(members: Mapping[str, bytes]) -> dict[str, Any]:
+def _checked_body(members: Mapping[str, bytes]) -> Json:
     header = json.loads(members[_HEADER])
-    body: dict[str, Any] = header["body"]
+    body: Json = header["body"]
     if set(header) != {"body", "sha256"} or header["sha256"] != _body_sum(body):
         raise UnreadableModel("the saved model's header is not what was written: the file was changed or damaged")
     version = body.get("format")
@@ -272,11 +273,11 @@ def _checked_body(members: Mapping[str, bytes]) -> dict[str, Any]:
     return body
 
 
-def _body_sum(body: Any) -> str:
+def _body_sum(body: object) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _array_bytes(values: Any) -> bytes:
+def _array_bytes(values: object) -> bytes:
     content = io.BytesIO()
     np.lib.format.write_array(content, np.asarray(values, dtype="<f8", order="C"), version=(1, 0), allow_pickle=False)
     return content.getvalue()
@@ -313,7 +314,7 @@ def _labels(dtype: str, labels: list[Any]) -> NDArray[Any]:
     return np.array([_decoded(label) for label in labels], dtype=dtype)
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> Any:
     """A parameter as JSON; what JSON does not know is an object with a ``type``."""
     if isinstance(value, np.ndarray):
         value = tuple(value.tolist())
@@ -347,13 +348,13 @@ def _setting_class(name: str) -> type | None:
     return settings_class(name) or PENALTIES.class_named(name) or LOSSES.class_named(name)
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _fields(value: Any) -> Json:
     if is_dataclass(value):
         return {item.name: getattr(value, item.name) for item in fields(value)}
     return value._asdict() if value.__getnewargs__() else {}
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: object) -> Any:
     if isinstance(value, list):
         return [_decoded(item) for item in value]
     if not isinstance(value, dict):

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 
 from discreet.bounds import Bounds, refuse_negative_counts, target_place
 from discreet.errors import MissingBounds, Unsupported
@@ -26,12 +27,12 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        groups: Any = None,
+        X: object,
+        y: object = None,
+        groups: object = None,
         *,
-        sample_weight: Any = None,
-        offset: Any = None,
+        sample_weight: object = None,
+        offset: object = None,
         charge_id: str | None = None,
     ) -> Self:
         """Fit privately; the charge comes before the first record is read.
@@ -85,7 +86,7 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
             )
         return bounds, self._loss(bounds)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``.
 
         Parameters
@@ -112,11 +113,11 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
         warn_of_exact_score()
         return self._exact_score(X, y, sample_weight)
 
-    def _exact_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def _exact_score(self, X: object, y: object, sample_weight: object = None) -> float:
         return float(super().score(X, y, sample_weight))
 
     @lazily
-    def predict(self, X: Any, *, offset: Any = None) -> Floats:
+    def predict(self, X: object, *, offset: object = None) -> Floats:
         """Return the predicted target of each row; features and predictions are clipped to their declared ranges.
 
         The target lies in its range, so the nearer end of it is never a worse prediction than a value beyond. It
@@ -168,18 +169,18 @@ class DPLinearRegression(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
-        solver: Any = "auto",
+        bounds: object = None,
+        target: object = None,
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -207,19 +208,19 @@ class DPRidge(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         alpha: NonNegative = 1e-5,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -252,16 +253,16 @@ class DPLasso(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         alpha: NonNegative = 1e-3,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
-        ledger: Any = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -294,17 +295,17 @@ class DPElasticNet(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         alpha: NonNegative = 1e-3,
         l1_ratio: Fraction = 0.5,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
-        ledger: Any = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -343,20 +344,20 @@ class DPHuberRegressor(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         width: Positive | None = None,
         alpha: NonNegative = 1e-5,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -398,20 +399,20 @@ class DPPoissonRegressor(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         limit: Positive = 5.0,
         alpha: NonNegative = 1e-5,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -422,7 +423,7 @@ class DPPoissonRegressor(PrivateRegressor):
         refuse_negative_counts(bounds.target)
         return Poisson(self.limit)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
@@ -464,21 +465,21 @@ class DPRegressor(PrivateRegressor):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         loss: Loss | str = "squared",
         penalty: Penalty | str | None = "l2",
         alpha: NonNegative = 1e-3,
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
         fit_intercept: bool = True,
-        start: tuple[Any, Any] | None = None,
-        public_moments: tuple[Any, Any] | None = None,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
         inference: Inference = None,
         cov_type: Covariance = "robust",
         even_if_empty: bool = False,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:

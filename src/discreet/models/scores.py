@@ -37,6 +37,7 @@ from discreet.curator import (
     two_dimensional,
 )
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation, noted
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import Certify, budget_of, carry_out
@@ -74,7 +75,7 @@ class ScorePart:
     population_low: float | None
     population_high: float | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return a dictionary for JSON: numbers that are not finite become None."""
         return {name: _finite(value) if isinstance(value, float) else value for name, value in vars(self).items()}
 
@@ -167,7 +168,7 @@ class PrivateScore:
         """
         return unit_square(self, ax)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return a dictionary for JSON: numbers that are not finite become None."""
         fields = ("value", "low", "high", "level", "population_low", "population_high")
         return {
@@ -251,7 +252,12 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+<<<<<<< HEAD
 def _own(model: Any) -> DPLinearModel:
+=======
+def released(model: object, X: object) -> Released:
+    """The model's numbers, after a check that these columns are its own: by names and shapes only."""
+>>>>>>> 08b80ab (Type what was Any: arguments that are handed on are objects, plain values are Json, tags are scikit-learn's)
     if not isinstance(model, DPLinearModel):
         raise Unsupported("a private score needs one of discreet's fitted estimators, such as DPLogisticRegression")
     return model
@@ -281,7 +287,7 @@ def released(model: Any, X: Any) -> Released:
     return Released(type(model).__name__, facts.bounds.with_facts(n=None), facts.loss, coef, intercept, low, high)
 
 
-def groups_of(model: Any, fitted: Released, by: Any, metric: Metric) -> Groups:
+def groups_of(model: object, fitted: Released, by: object, metric: Metric) -> Groups:
     """Return the groups that one feature makes, cut in the middle of its range, or several of which one is 1."""
     if not metric.by_group:
         raise Unsupported(
@@ -308,7 +314,7 @@ def groups_of(model: Any, fitted: Released, by: Any, metric: Metric) -> Groups:
     return Groups(ends, columns, middle)
 
 
-def _place(feature: Any, names: list[str]) -> int:
+def _place(feature: object, names: list[str]) -> int:
     if isinstance(feature, int) and not isinstance(feature, bool) and 0 <= feature < len(names):
         return feature
     if isinstance(feature, str) and feature in names:
@@ -408,8 +414,12 @@ def private_score(
         if not is_stream(X):
             ready.data.recognize(reservation)
         noisy = NoisySums(ready.priced, groups, progress)
+<<<<<<< HEAD
         n = ready.n if ready.priced.budget.neighbors.n_is_public else None
         how: dict[str, Any] = {"level": level, "groups": ready.parts, "n": n}
+=======
+        how: Json = {"level": level, "groups": ready.parts}
+>>>>>>> 08b80ab (Type what was Any: arguments that are handed on are objects, plain values are Json, tags are scikit-learn's)
         measured = measure_private(ready.name, ready.fitted, X, y, noisy, reservation=reservation, **how)
         return measured, claim, noisy.issued
 
@@ -473,19 +483,19 @@ class _Prepared:
 
 
 def _prepared(
-    model: Any,
-    X: Any,
-    y: Any,
-    groups: Any,
+    model: object,
+    X: object,
+    y: object,
+    groups: object,
     *,
     metric: str,
-    by: Any,
+    by: object,
     epsilon: float,
     delta: float | None,
     neighbors: str,
     allow_large_delta: bool,
     level: float,
-    ledger: Any,
+    ledger: object,
     dataset: str | None,
 ) -> _Prepared:
     """Declare, plan and price: everything about a score that is known without its rows."""
@@ -508,7 +518,7 @@ def _prepared(
     check_measurable(name, fitted, priced, level=level, groups=parts)
     declared = fitted.bounds.to_dict()
     facts = {"unit": data.unit, "n": n, **{key: declared.get(key) for key in ("features", "target", "classes")}}
-    settings: dict[str, Any] = {"metric": name} if parts is None else {"metric": name, "by": list(parts.names)}
+    settings: Json = {"metric": name} if parts is None else {"metric": name, "by": list(parts.names)}
     claim = Claim(f"{name} of {fitted.name}", settings, (_RELEASED_BEFORE,), facts)
     return _Prepared(data, fitted, kind, name, parts, priced, n, claim)
 
@@ -580,7 +590,7 @@ def scored(
 
 @checked
 def public_score(
-    model: Any, X: Any, y: Any = None, metric: str = "auto", level: Share = 0.95, *, by: Any = None
+    model: object, X: object, y: object = None, metric: str = "auto", level: Share = 0.95, *, by: object = None
 ) -> PrivateScore:
     """Score a model on rows that are declared public: exact, without noise and without a guarantee.
 

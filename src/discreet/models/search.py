@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -45,6 +45,7 @@ from discreet.curator import (
     uniform_below,
 )
 from discreet.errors import LedgerError, MissingBounds, PlanViolation, Unsupported
+from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation
 from discreet.models.base import Charged, DPLinearModel, Shown, warn_of_a_column
 from discreet.models.fit import Certify, budget_of, carry_out, in_training_units
@@ -57,7 +58,7 @@ from discreet.schema.schema import Schema
 _OWN = ("epsilon", "delta", "neighbors", "verbose")
 
 
-def candidates_of(estimator: Any, candidates: Any) -> tuple[Candidate, ...]:
+def candidates_of(estimator: object, candidates: object) -> tuple[Candidate, ...]:
     """Every candidate, configured; what cannot be selected among is refused."""
     configured = tuple(_candidate(params, candidate) for params, candidate in _configured(estimator, candidates))
     if not configured:
@@ -70,7 +71,7 @@ def candidates_of(estimator: Any, candidates: Any) -> tuple[Candidate, ...]:
     return configured
 
 
-def _configured(estimator: Any, candidates: Any) -> list[tuple[dict[str, Any], Any]]:
+def _configured(estimator: Any, candidates: object) -> list[tuple[Json, Any]]:
     """Each candidate's parameters, and the estimator with them."""
     if isinstance(candidates, Mapping):
         for name, values in candidates.items():
@@ -96,7 +97,7 @@ def _configured(estimator: Any, candidates: Any) -> list[tuple[dict[str, Any], A
     return configured
 
 
-def _candidate(params: dict[str, Any], estimator: Any) -> Candidate:
+def _candidate(params: Json, estimator: object) -> Candidate:
     if isinstance(estimator, type) or not isinstance(estimator, DPLinearModel):
         raise Unsupported(
             "candidates must be discreet's own private estimators: pipelines, searches and other models read "
@@ -186,7 +187,7 @@ Examples
 def _of_released(name: str, what: str) -> Any:
     """Return a method that asks the released model, where it has the method itself."""
 
-    def method(self: "DPRandomizedSearch", X: Any) -> NDArray[Any]:
+    def method(self: "DPRandomizedSearch", X: object) -> NDArray[Any]:
         return np.asarray(getattr(self._released, name)(X))
 
     method.__name__, method.__qualname__ = name, f"DPRandomizedSearch.{name}"
@@ -276,14 +277,14 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
     """
 
     best_estimator_: DPLinearModel
-    best_params_: dict[str, Any]
+    best_params_: Json
     best_score_: float
     certificate_: Certificate
 
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        candidates: Any = None,
+        candidates: object = None,
         *,
         epsilon: float = 1.0,
         delta: float | None = None,
@@ -292,12 +293,12 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         stopping: Annotated[str, OneOf("auto", *SHAPES)] = "auto",
         mean_runs: Positive | None = None,
         validation_fraction: Share = 0.2,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
     ) -> None:
         self._keep(locals())
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, groups: object = None) -> Self:
         """Select and fit privately; the charge comes before the first record is read.
 
         Parameters
@@ -331,7 +332,13 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         return self
 
     def _answer(
-        self, ready: "_Prepared", claims: list[Claim], X: Any, y: Any, groups: Any, reservation: Reservation | None
+        self,
+        ready: "_Prepared",
+        claims: list[Claim],
+        X: object,
+        y: object,
+        groups: object,
+        reservation: Reservation | None,
     ) -> tuple[Outcome, Claim, Certify]:
         """Run a secret number of candidates on two parts of the records, and keep the best."""
         rows, first = X, ready.listed[0]
@@ -350,7 +357,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
             return _untrained(first, rows), claims[-1], issued
         return best, claims[best.index], issued
 
-    def quote(self, X: Any, y: Any = None, groups: Any = None) -> Offer:
+    def quote(self, X: object, y: object = None, groups: object = None) -> Offer:
         """Return what the search would cost on these records. Only their containers are looked at.
 
         Parameters
@@ -382,7 +389,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
             return DaskRows(X, y, classes, groups), None, None
         return container_of(X), y, groups
 
-    def _prepared(self, X: Any, y: Any, groups: Any) -> "_Prepared":
+    def _prepared(self, X: object, y: object, groups: object) -> "_Prepared":
         """Return everything about the selection that is known without its records."""
         if y is None and not is_stream(X):
             raise ValueError("DPRandomizedSearch requires y to be passed, but the target y is None")
@@ -439,7 +446,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
     predict_proba = _of_released("predict_proba", "probabilities of classes")
     predict_log_proba = _of_released("predict_log_proba", "logarithms of probabilities")
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Return the released model's exact accuracy or R^2 on *public* records: see the estimators' ``score``.
 
         Parameters
@@ -557,7 +564,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         ]
         return [*trained, self._claim(ready.listed[0], {}, 0.0, ready)]
 
-    def _claim(self, candidate: Candidate, solver: Mapping[str, Any], noise: float, ready: "_Prepared") -> Claim:
+    def _claim(self, candidate: Candidate, solver: Mapping[str, object], noise: float, ready: "_Prepared") -> Claim:
         """Return what may be claimed if this candidate is released."""
         paid, law, data = ready.paid, ready.paid.stopping, ready.data
         settings = {
@@ -577,7 +584,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
             idealized=paid.reasons,
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags, model = super().__sklearn_tags__(), self._like_released
         if model is not None:
             inner = get_tags(model)
@@ -588,7 +595,9 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         return tags
 
 
-def _domains(candidates: tuple[Candidate, ...], records: tuple[Any, Any, Any], budget: Budget, n: int) -> list[Domain]:
+def _domains(
+    candidates: tuple[Candidate, ...], records: tuple[object, object, object], budget: Budget, n: int
+) -> list[Domain]:
     """What is public of the part of ``n`` records (persons) that each candidate will be fitted on."""
     domains, (X, y, groups) = [], records
     for candidate in candidates:
@@ -639,7 +648,7 @@ def _unnamed(candidate: Candidate) -> Bounds:
     return bounds.with_facts(features=tuple(bounds.features.values())) if listed else bounds  # type: ignore[union-attr]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value if value is None or isinstance(value, (str, bool, int, float)) else repr(value)
 
 
@@ -677,7 +686,7 @@ class TableSearch(Shown, BaseEstimator):
     """
 
     best_estimator_: TableModel
-    best_params_: dict[str, Any]
+    best_params_: Json
     best_score_: float
 
     def __init__(self, schema: Schema, search: DPRandomizedSearch) -> None:
@@ -690,7 +699,7 @@ class TableSearch(Shown, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.certificate_
 
-    def quote(self, data: Any) -> Offer:
+    def quote(self, data: object) -> Offer:
         """Return what the search would cost, before a row is read (rows are counted where n is public).
 
         Parameters
@@ -711,7 +720,7 @@ class TableSearch(Shown, BaseEstimator):
         stream = self._table().stream(data)
         return self._with_bounds(stream.bounds).quote(stream)
 
-    def fit(self, data: Any) -> Self:
+    def fit(self, data: object) -> Self:
         """Select privately on a data frame, or on files of CSV or Parquet. The charge comes first.
 
         The encoded rows are held in memory as doubles.
@@ -738,7 +747,7 @@ class TableSearch(Shown, BaseEstimator):
         self.best_estimator_, self.best_params_, self.best_score_ = table, search.best_params_, search.best_score_
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array, tags.non_deterministic = False, True
         return tags
@@ -752,7 +761,7 @@ class TableSearch(Shown, BaseEstimator):
         estimator = clone(self.search.estimator).set_params(neighbors=self.search.neighbors)
         return TableModel(self.schema, estimator, terms="linear")
 
-    def _with_bounds(self, bounds: Any) -> DPRandomizedSearch:
+    def _with_bounds(self, bounds: object) -> DPRandomizedSearch:
         estimator = clone(self.search.estimator).set_params(bounds=bounds)
         search: DPRandomizedSearch = clone(self.search).set_params(estimator=estimator)
         return search

@@ -14,6 +14,7 @@ from discreet.bounds import Bounds, Domain, target_place
 from discreet.budget import Budget
 from discreet.curator import idealized
 from discreet.errors import Unsupported
+from discreet.json_schemas import Json
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import FitSettings
@@ -68,7 +69,7 @@ def facts_of(estimator: DPLinearModel) -> Facts:
 class Candidate:
     """A configured estimator, what tells it apart, and its declared facts."""
 
-    params: dict[str, Any]
+    params: Json
     estimator: DPLinearModel
     facts: Facts
 

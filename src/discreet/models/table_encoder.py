@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
 
 from discreet.bounds import Bounds
 from discreet.curator import FrameSource, Layout
@@ -63,7 +64,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         """What is known of the output: the range of each feature and the norm of a row; the target's facts too."""
         return self.layout.bounds
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Check that the table has the declared columns. Nothing is learned, and no value is read.
 
         Parameters
@@ -91,7 +92,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(source.names, dtype=object)
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: object) -> Floats:
         """Return the features, one row per record; a NaN among them makes the record null in a fit.
 
         Parameters
@@ -115,7 +116,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
         blocks = [layout.encode(batch.columns, batch.rows) for batch in source.batches(list(self.schema.columns))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(layout.features)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the features.
 
         Parameters
@@ -138,7 +139,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.input_tags.allow_nan = True

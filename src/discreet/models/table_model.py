@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting.cell_counts import ESTIMATED_RANGES
@@ -15,6 +15,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.budget import Neighbors
 from discreet.curator import Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported
+from discreet.json_schemas import Json
 from discreet.models.base import DPLinearModel, Exported, Shown, lazily
 from discreet.models.fit import Beside, Quote
 from discreet.models.registry import MODELS, default_model
@@ -130,7 +131,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         """Groups of features of which at most one is on in a row."""
         return Layout(self.schema_).indicators
 
-    def quote(self, data: Any) -> Quote:
+    def quote(self, data: object) -> Quote:
         """Return what a fit would release and cost, before a row is read (rows are counted where n is public).
 
         Parameters
@@ -152,7 +153,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         quote: Quote = self._unfitted(stream).quote(stream)
         return quote
 
-    def fit(self, data: Any, *, charge_id: str | None = None) -> Self:
+    def fit(self, data: object, *, charge_id: str | None = None) -> Self:
         """Fit privately on a data frame, on files of CSV or Parquet, or on a stream, which are read in blocks.
 
         Parameters
@@ -186,7 +187,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         return self
 
     @lazily
-    def predict(self, data: Any) -> NDArray[Any]:
+    def predict(self, data: object) -> NDArray[Any]:
         """Return the prediction for each row; what is missing is treated as declared.
 
         Parameters
@@ -207,7 +208,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         return np.concatenate([*self.predictions(data)] or [np.empty(0)])
 
     @lazily
-    def predict_proba(self, data: Any) -> Floats:
+    def predict_proba(self, data: object) -> Floats:
         """Return the probability of each class for each row.
 
         Parameters
@@ -227,7 +228,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         """
         return np.concatenate([*self.predictions(data, "predict_proba")] or [np.empty(0)])
 
-    def predictions(self, data: Any, method: str = "predict") -> Iterator[NDArray[Any]]:
+    def predictions(self, data: object, method: str = "predict") -> Iterator[NDArray[Any]]:
         """Yield predictions block by block; what is missing and would make a record null, features or offset, is 0.
 
         Parameters
@@ -258,7 +259,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         for features, offsets in self._rows(data):
             yield predicted(features) if offsets is None else predicted(features, offset=offsets)
 
-    def rows(self, data: Any) -> TableStream:
+    def rows(self, data: object) -> TableStream:
         """Return rows with their targets, encoded as the model needs them: for scores.
 
         Parameters
@@ -352,7 +353,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
 
         return load_folder(Path(folder))
 
-    def private_score(self, data: Any, **settings: Any) -> PrivateScore:
+    def private_score(self, data: object, **settings: object) -> PrivateScore:
         """Score the model on private rows that it was not fitted on, with noise, for a budget of its own.
 
         Parameters
@@ -375,7 +376,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         """
         return private_score(self._fitted, self.rows(data), **self._grouped(settings))
 
-    def public_score(self, data: Any, **settings: Any) -> PrivateScore:
+    def public_score(self, data: object, **settings: object) -> PrivateScore:
         """Score the model exactly, on rows that everybody may see.
 
         Parameters
@@ -397,7 +398,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         """
         return public_score(self._fitted, self.rows(data), **self._grouped(settings))
 
-    def _grouped(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _grouped(self, settings: Json) -> Json:
         """Return the settings with the groups of the column that ``by`` names in its place."""
         name = settings.get("by")
         if name is None:
@@ -443,7 +444,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         shown = [Score.from_dict(score.to_dict()) for score in scores]
         return report_of(model, title or f"A private model of {self.schema_.target.column}", scores=shown)
 
-    def stream(self, data: Any) -> TableStream:
+    def stream(self, data: object) -> TableStream:
         """Return the table as a fit reads it; only names, types and the number of rows are read yet.
 
         Parameters
@@ -484,7 +485,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
     def _unfitted(self, stream: TableStream) -> Any:
         return clone(self._chosen).set_params(bounds=stream.bounds)
 
-    def _rows(self, data: Any) -> Iterator[tuple[Floats, Floats | None]]:
+    def _rows(self, data: object) -> Iterator[tuple[Floats, Floats | None]]:
         """Yield the features of rows to predict, and their offsets where the model has some."""
         for block in TableStream(source_of(data, self.schema.separator), self.schema_, with_target=False).blocks():
             yield np.nan_to_num(block.features), None if block.offsets is None else np.nan_to_num(block.offsets)
@@ -494,7 +495,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return self.estimator_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator or MODELS[default_model(self.schema)]())
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         tags.regressor_tags, tags.input_tags.two_d_array = inner.regressor_tags, False

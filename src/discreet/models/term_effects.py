@@ -151,7 +151,7 @@ class TermEffects:
 
         return summary_of(self._fitted, level, self.schema_)
 
-    def predict_interval(self, data: Any, level: float = 0.95) -> "MeanInterval":
+    def predict_interval(self, data: object, level: float = 0.95) -> "MeanInterval":
         """Return predicted means of rows, with confidence intervals; for two classes the probability of the second.
 
         Parameters
@@ -202,7 +202,7 @@ class TermEffects:
                 effects.append(TermEffect(name, output, values, effect, noise))
         return effects
 
-    def explain(self, row: Any) -> Explanation:
+    def explain(self, row: object) -> Explanation:
         """Return a prediction by its terms: what each column and each product adds to the linear predictor.
 
         Parameters

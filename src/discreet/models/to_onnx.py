@@ -43,7 +43,7 @@ class Graph:
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
 
-    def add(self, kind: str, *inputs: str, out: str | None = None, domain: str = "", **settings: Any) -> str:
+    def add(self, kind: str, *inputs: str, out: str | None = None, domain: str = "", **settings: object) -> str:
         """Add a node with one result."""
         name = out or f"step {len(self.nodes)}"
         self.nodes.append(self._helper.make_node(kind, list(inputs), [name], domain=domain, **settings))

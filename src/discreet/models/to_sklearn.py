@@ -131,7 +131,7 @@ def _clipped(name: str, low: float, high: float) -> tuple[str, Any]:
     return name, FunctionTransformer(None, np.clip, inv_kw_args={"a_min": low, "a_max": high})
 
 
-def _numbers(model: Any, coef: Floats, intercept: Floats) -> Any:
+def _numbers(model: object, coef: Floats, intercept: Floats) -> Any:
     """Return margins, or exp of them, clipped to the target's range: the inverse of transforms, last one first."""
     steps, limit = [_clipped("range", *target_range(model))], log_limit(model)
     if limit is not None:
@@ -314,7 +314,7 @@ def _one_hot(texts: Sequence[Sequence[str]]) -> Pipeline:
     )
 
 
-def encoded_cells(schema: Schema, name: str, cells: Sequence[Any]) -> Floats:
+def encoded_cells(schema: Schema, name: str, cells: Sequence[object]) -> Floats:
     """Return the encoded features of cells of one column, as a prediction takes them."""
     layout = Layout(Schema({name: schema.columns[name]}, missing_texts=schema.missing_texts))
     column = np.fromiter(cells, dtype=object, count=len(cells))

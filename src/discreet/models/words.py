@@ -186,14 +186,14 @@ class NamedParameters:
     is. Words are looked at only where Python refused the call.
     """
 
-    def __init_subclass__(cls, **settings: Any) -> None:
+    def __init_subclass__(cls, **settings: object) -> None:
         super().__init_subclass__(**settings)
         for name in {"__init__", "fit"} & vars(cls).keys():
             setattr(cls, name, _explaining(vars(cls)[name]))
         if "__init__" in vars(cls):
             cls.__doc__ = filled(cls)
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by name, as in scikit-learn; a name that does not exist is explained.
 
         Parameters
@@ -216,11 +216,11 @@ class NamedParameters:
         return super().set_params(**params)  # type: ignore[misc, no-any-return]
 
 
-def _explaining(function: Callable[..., Any]) -> Callable[..., Any]:
+def _explaining(function: Callable[..., object]) -> Callable[..., Any]:
     """Return the function with a refusal of its own for keywords that it does not have."""
 
     @wraps(function)
-    def explained(self: Any, *args: Any, **words: Any) -> Any:
+    def explained(self: object, *args: object, **words: object) -> Any:
         try:
             return function(self, *args, **words)
         except TypeError as error:
@@ -291,7 +291,7 @@ def warn_of_autolog() -> None:
         warnings.warn(AUTOLOG, PrivacyWarning, stacklevel=5)
 
 
-def warn_of_uncounted_fits(ledger: Any, dataset: str | None, groups: Any) -> None:
+def warn_of_uncounted_fits(ledger: Any, dataset: str | None, groups: object) -> None:
     """Warn of what a search around a fit leaves uncounted, at the search's caller: its other fits, and its persons.
 
     A fit without a ledger is warned of once per search and process. A search that is a function, such as

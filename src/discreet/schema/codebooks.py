@@ -134,7 +134,7 @@ def declared_by(
     high: Any = None,
     labels: Sequence[Any] | None = None,
     ordered: bool = False,
-    words: Mapping[str, Any] | None = None,
+    words: Mapping[str, object] | None = None,
 ) -> Json:
     """Return the declaration of a column of this kind (number, text, boolean, other), empty where facts are missing."""
     labels = [label for label in labels or () if label is not None]

@@ -544,7 +544,7 @@ def target_of(stored: object) -> tuple[Target | None, str | None]:
     return _made(Target, stored, "target"), None
 
 
-def role_of(kind: type[Any], stored: object, role: str) -> Any:
+def role_of(kind: type[object], stored: object, role: str) -> Any:
     """Return what is declared of the weight or the offset."""
     if not isinstance(stored, Mapping):
         raise SchemaError(f'the {role} is a table of its own: write [{role}] and below it column = "name"')

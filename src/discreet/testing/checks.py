@@ -14,6 +14,7 @@ from discreet.audit import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.curator import Measurement, SeededEntropy, observe, use_entropy
+from discreet.json_schemas import Json
 from discreet.losses import Logistic, Loss
 from discreet.losses.proofs import wrong_constants
 from discreet.models.fit import Beside, FitSettings, fit_model
@@ -72,10 +73,10 @@ class Privacy:
 
     def check(
         self,
-        solver: Any = None,
+        solver: object = None,
         *,
         loss: Loss | None = None,
-        penalty: Any = None,
+        penalty: object = None,
         bounds: Bounds | None = None,
         relations: Iterable[Neighbors | str] = tuple(Neighbors),
         epsilon: float = 2.0,
@@ -117,7 +118,7 @@ class Privacy:
             claim: Certificate = fit(*table).certificate_
             _agree(f"the certificate of {named} under {relation}", _overclaimed(claim, epsilon, delta))
             sampled = any(isinstance(event, PoissonSampled) for event in claim.events)
-            settings: dict[str, Any] = {"neighbors": str(relation), "bounds": declared, "subject": str(named)}
+            settings: Json = {"neighbors": str(relation), "bounds": declared, "subject": str(named)}
             found.append(self.replay(fit, *table, sampled=sampled, **settings))
             if runs and not any(isinstance(event, _HIDDEN) for event in claim.events):
                 sides = _sides(declared, relation)

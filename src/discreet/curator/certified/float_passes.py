@@ -191,7 +191,7 @@ class DenseSmooth(_Passes):
     """Passes over the tiles of a dense engine; ``targets``, ``weights`` and ``norms`` are cut like them."""
 
     def __init__(
-        self, records: Records, workers: Workers, tiles: NDArray[Any], targets: Floats, weights: Floats, norms: Any
+        self, records: Records, workers: Workers, tiles: NDArray[Any], targets: Floats, weights: Floats, norms: object
     ) -> None:
         super().__init__(records, workers, targets, weights, norms)
         self._tiles = tiles

@@ -248,7 +248,7 @@ def _decodable(column: pa.Array) -> pa.Array:
     return _as_bytes(column) if _holds_text(column.type) else column
 
 
-def _name(cell: Any, missing: frozenset[str]) -> str | None:
+def _name(cell: object, missing: frozenset[str]) -> str | None:
     """A text; objects of other classes than Python's, numpy's and pandas' name nobody."""
     text = text_of(cell, missing)
     if text is None or text != UNKNOWN or isinstance(cell, (str, bytes)):

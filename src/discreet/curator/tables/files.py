@@ -201,7 +201,7 @@ class ParquetSource(FileSource):
         for file in self._files:
             yield from self._read(file, columns, rows)
 
-    def _read(self, file: Path, columns: Sequence[str], rows: int, **which: Any) -> Iterator[Batch]:
+    def _read(self, file: Path, columns: Sequence[str], rows: int, **which: object) -> Iterator[Batch]:
         with _unquoted(file), pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER) as opened:
             for batch in opened.iter_batches(batch_size=rows, columns=list(columns), **which):
                 yield Batch({name: batch.column(name) for name in columns}, batch.num_rows)
@@ -343,7 +343,7 @@ class _Skipped:
     def __init__(self) -> None:
         self.count = 0
 
-    def __call__(self, row: Any) -> str:
+    def __call__(self, row: object) -> str:
         self.count += 1
         return "skip"
 

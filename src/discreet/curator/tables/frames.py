@@ -160,7 +160,7 @@ class FrameSource(Source):
             yield Batch(dict(zip(columns, part, strict=True)), last - first)
 
 
-def _from_stream(table: Any) -> Any:
+def _from_stream(table: object) -> Any:
     """Return another library's table, such as polars', on the same memory."""
     with unquoted("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame"):
         return pa.table(table)  # a stream may read a file on the way
@@ -196,7 +196,7 @@ def _are_texts(cells: list[Any]) -> bool:
     return kinds <= {str, float, type(None)} and all(cell != cell for cell in cells if type(cell) is float)
 
 
-def _untyped(values: Any) -> Any:
+def _untyped(values: object) -> Any:
     """A list, or an array without a type, as cells of any kind: a type for all of them would be guessed from each."""
     import pandas as pd
 
@@ -232,7 +232,7 @@ _ENDED = "this stream of record batches was read before: make it again"
 _BROKEN = "the table cannot be read to its end: does its query or its reader fail on a value, or has it changed?"
 
 
-def is_batch_stream(table: Any) -> bool:
+def is_batch_stream(table: object) -> bool:
     """Return whether a table is handed over batch by batch: a reader, or another library's stream without a length."""
     if isinstance(table, pa.RecordBatchReader):
         return True
@@ -240,12 +240,12 @@ def is_batch_stream(table: Any) -> bool:
     return not held and hasattr(table, "__arrow_c_stream__")
 
 
-def is_lazy_frame(table: Any) -> bool:
+def is_lazy_frame(table: object) -> bool:
     """Return whether a table is a lazy frame of polars."""
     return type(table).__name__ == "LazyFrame" and hasattr(table, "collect_schema")
 
 
-def table_in_memory(table: Any, rows: int | None = None) -> Source:
+def table_in_memory(table: object, rows: int | None = None) -> Source:
     """Return a table that is no file; ``rows`` are declared of one that does not know its own."""
     if is_lazy_frame(table):
         return LazySource(table)
@@ -257,7 +257,7 @@ class StreamSource(Source):
 
     once = True
 
-    def __init__(self, stream: Any, rows: int | None = None) -> None:
+    def __init__(self, stream: object, rows: int | None = None) -> None:
         with _unquoted():
             self._reader = pa.RecordBatchReader.from_stream(stream)
             self._types = list(self._reader.schema.types)

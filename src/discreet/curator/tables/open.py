@@ -16,7 +16,7 @@ current_client: ContextVar[Any] = ContextVar("discreet_cluster", default=None)
 """The client of the cluster whose workers open files, inside a ``discreet.scale.cluster`` block."""
 
 
-def source_of(data: Any, separator: str | None, rows: int | None = None) -> Source:
+def source_of(data: object, separator: str | None, rows: int | None = None) -> Source:
     """Return a table as a source: a frame, a stream, files, or a frame or files on a cluster.
 
     ``rows`` are declared of one that does not know its own.
@@ -45,7 +45,7 @@ def source_of(data: Any, separator: str | None, rows: int | None = None) -> Sour
     return table_in_memory(data, rows)
 
 
-def _is_spark(table: Any) -> bool:
+def _is_spark(table: object) -> bool:
     """Return whether a table is a data frame of Spark, without an import of it."""
     kind = type(table)
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,7 @@ from discreet.curator.tables.encode import Layout, mark_rows, number_cells
 from discreet.curator.tables.frames import BATCH_ROWS, TWICE, Batch, Source
 from discreet.curator.tables.ranges import RangeEstimates, release_for
 from discreet.errors import Unsupported
+from discreet.json_schemas import Json
 from discreet.schema.columns import Number
 from discreet.schema.schema import Schema, check_types
 from discreet.typing import Booleans, Floats, Integers
@@ -81,7 +81,7 @@ class TableChecks:
         number_cells(states, is_null, wanted, out)
         return out
 
-    def described(self, counts: Floats, noise: float) -> dict[str, Any]:
+    def described(self, counts: Floats, noise: float) -> Json:
         """Return the counts by column, whole numbers, as a certificate keeps them."""
         pairs = np.rint(counts[1:]).astype(int).reshape(-1, 2).tolist()
         columns = {
@@ -122,7 +122,7 @@ class TableStream(RecordStream):
         if source.once and with_target and (schema.private_columns or schema.person is not None):
             raise Unsupported(TWICE)
         self._layout, self._declared = Layout(schema), schema
-        self._estimated: dict[str, Any] | None = None
+        self._estimated: Json | None = None
         self._person = schema.person if with_target else None
         self._persons: Integers | None = None
         self._names: dict[str | None, int] = {}
@@ -162,9 +162,9 @@ class TableStream(RecordStream):
         return self._source
 
     @property
-    def facts(self) -> dict[str, Any]:  # type: ignore[override]
+    def facts(self) -> Json:  # type: ignore[override]
         """The declarations that the guarantee rests on, for the certificate."""
-        found: dict[str, Any] = {"schema": self._declared.to_dict(), FEATURES: self.columns}
+        found: Json = {"schema": self._declared.to_dict(), FEATURES: self.columns}
         return found if self._estimated is None else {**found, ESTIMATED_RANGES: self._estimated}
 
     def declared_by(self, schema: Schema, note: str) -> "TableStream":

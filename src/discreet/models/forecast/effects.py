@@ -23,6 +23,7 @@ from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from discreet.inference.forecast import FEW_RUNS, ExpectedEffect, Law, rehearse, usual_law
 from discreet.inference.sandwich import Sandwich
+from discreet.json_schemas import Json
 from discreet.losses.base import Loss
 from discreet.models.fit import budget_of, choose_solver, inferring
 from discreet.models.forecast.forecast import Setting, setting_of
@@ -143,7 +144,7 @@ class EffectsForecast:
             "multiply by 1 / sqrt(1 - R2).",
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return plain numbers and strings, for JSON; None in place of NaN."""
         rows = [_without_nan(asdict(row)) for row in self.rows]
         kinds = [_without_nan(kind._asdict()) for kind in self.kinds]
@@ -170,7 +171,7 @@ class EffectsForecast:
         return "\n".join([self.answer, "", *lines, "", *self.remarks])
 
 
-def _without_nan(told: dict[str, Any]) -> dict[str, Any]:
+def _without_nan(told: Json) -> Json:
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in told.items()}
 
 

@@ -40,6 +40,7 @@ from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import PrivateData, use_entropy
 from discreet.errors import Unsupported
 from discreet.inference.forecast import Stream
+from discreet.json_schemas import Json
 from discreet.losses.base import Loss, gradient_bound
 from discreet.models.fit import budget_of, choose_solver, penalty_of
 from discreet.models.forecast.synthetic import (
@@ -229,7 +230,7 @@ class Forecast:
             "above it."
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return plain numbers and strings, for JSON."""
         return {**asdict(self), "answer": self.answer, "remarks": list(self.remarks)}
 
@@ -295,10 +296,10 @@ class Setting:
         """Return a synthetic table of this shape."""
         return rehearsal(rows, self.ranges, self.target, ceiling=ceiling, seed=seed, indicators=self.indicators)
 
-    def model(self, rows: int, **changes: Any) -> Any:
+    def model(self, rows: int, **changes: object) -> Any:
         """The estimator with declared bounds, and some settings changed."""
         bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
-        facts: dict[str, Any] = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
+        facts: Json = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
         facts |= {"ledger": False, "verbose": False, "allow_large_delta": True, "start": None}  # public rows
         facts["public_moments"] = None
         return clone(self.estimator).set_params(bounds=bounds, **facts, **changes)
@@ -410,7 +411,7 @@ class Theory:
 
 
 def theory_of(
-    solver: Any, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float, n: int
+    solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float, n: int
 ) -> Theory:
     """Return what is proven for best coefficients of length at most ``diameter``.
 
@@ -423,7 +424,7 @@ def theory_of(
     return Theory(bound if bound < zeros else None, min(size / (n * budget.epsilon), zeros), zeros)
 
 
-def _own_bound(solver: Any, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float) -> float:
+def _own_bound(solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, diameter: float) -> float:
     """Return the solver's own bound on the mean loss without the penalty; inf where there is none."""
     try:
         if isinstance(solver, OneShot):  # the penalty's strong convexity is part of its regularization
@@ -466,7 +467,7 @@ class Point:
     plan: Plan
     noise_multiplier: float
     rows: int
-    rehearsed: dict[str, Any]
+    rehearsed: Json
     chosen: str
     stand_in: str | None
 
@@ -523,7 +524,7 @@ def forecast(
     )
 
 
-def _check(estimator: Any, n: Any, seeds: Any, max_cells: float, diameter: float | None) -> None:
+def _check(estimator: Any, n: Any, seeds: object, max_cells: float, diameter: float | None) -> None:
     if isinstance(n, bool) or not (isinstance(n, (int, np.integer)) and n >= 2):
         raise Unsupported("n, the number of rows to forecast for, must be a whole number of at least 2")
     if not (isinstance(seeds, (int, np.integer)) and seeds >= 2):
@@ -575,7 +576,7 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
         plan = solver.plan(domain, loss, penalty)
     multiplier = price_plan(plan, budget).noise_multiplier
     rows = min(n, max(int(max_cells // setting.n_columns), ROWS_PER_COLUMN * setting.n_columns, LEAST_ROWS))
-    rehearsed: dict[str, Any] = {"epsilon": epsilon, "solver": solver if stand_in else estimator.solver}
+    rehearsed: Json = {"epsilon": epsilon, "solver": solver if stand_in else estimator.solver}
     if rows < n:
         smaller, factor = _shrunk(solver, plan, rows / n)
         there = smaller.plan(replace(domain, n=public and rows), loss, penalty)
@@ -584,7 +585,7 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
     return Point(n, budget, domain, solver, plan, multiplier, rows, rehearsed, chosen, stand_in)
 
 
-def _name(solver: Any) -> str:
+def _name(solver: object) -> str:
     return str(getattr(solver, "name", type(solver).__name__))
 
 
