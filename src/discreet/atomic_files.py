@@ -48,11 +48,11 @@ def passing(place: Path, *, folder: bool = False) -> Iterator[Path]:
     if not place.name:
         raise Unsupported("the path names no file: give one, such as model.discreet")
     sweep(place.parent)
-    made, handle = _claimed(place, folder)
+    scratch, handle = _claimed(place, folder)
     try:
-        yield made
+        yield scratch
     finally:
-        _remove(made)
+        _remove(scratch)
         os.close(handle)
 
 
@@ -63,8 +63,8 @@ def sweep(folder: Path) -> None:
         return
     ours = re.compile(rf"\..+\.{boot}-[0-9a-f]{{16}}\.tmp", re.DOTALL)
     with suppress(OSError), os.scandir(folder) as entries:
-        found = [Path(entry.path) for entry in entries if ours.fullmatch(entry.name) and not entry.is_symlink()]
-        for path in found:
+        leftovers = [Path(entry.path) for entry in entries if ours.fullmatch(entry.name) and not entry.is_symlink()]
+        for path in leftovers:
             with suppress(OSError):
                 _sweep_one(path)
 
@@ -81,16 +81,16 @@ def _sweep_one(path: Path) -> None:
 def _claimed(place: Path, folder: bool) -> tuple[Path, int]:
     """A new file or folder that this process holds: one that a sweeper took before it was locked is given up."""
     while True:
-        made = place.with_name(f".{place.name}.{_boot()}-{secrets.token_hex(8)}.tmp")
+        scratch = place.with_name(f".{place.name}.{_boot()}-{secrets.token_hex(8)}.tmp")
         if folder:
-            made.mkdir()
-        handle = os.open(made, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            scratch.mkdir()
+        handle = os.open(scratch, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            if fcntl is None or (_is_locked_now(handle, otherwise=True) and _is_there(made, handle)):
-                return made, handle
+            if fcntl is None or (_is_locked_now(handle, otherwise=True) and _is_there(scratch, handle)):
+                return scratch, handle
         except BaseException:
             os.close(handle)
-            _remove(made)
+            _remove(scratch)
             raise
         os.close(handle)
 

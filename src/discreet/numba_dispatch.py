@@ -93,11 +93,11 @@ def scalar_function(name: str) -> Any:
     table: dict[type, Callable[..., Any]] = {}
 
     def call(obj, *args):  # type: ignore[no-untyped-def]
-        found = table.get(type(obj))
-        if found is None:
+        function = table.get(type(obj))
+        if function is None:
             kind = type(obj).__name__
             raise Unsupported(f"{kind} does not say what its {name} is: define it with @{name}.of({kind})")
-        return found(obj, *args)
+        return function(obj, *args)
 
     def of(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         _claim(cls)

@@ -70,10 +70,10 @@ _TRUTHS = ("numpy.bool", "numpy.bool_")
 
 def conformed(name: str, value: object, hint: object) -> Any:
     """Return a value as its type says, or refuse it by name."""
-    found = _as(value, hint)
-    if found is _REFUSED:
+    converted = _as(value, hint)
+    if converted is _REFUSED:
         raise Unsupported(f"{name} must be {described(hint)}")
-    return found
+    return converted
 
 
 def conforms(value: object, hint: object) -> bool:
@@ -103,15 +103,15 @@ def _as(value: Any, hint: Any) -> Any:
     if hint in (Any, object) or isinstance(hint, TypeVar):
         return value
     if kind is Annotated:
-        found = _as(value, parts[0])
-        inside = found is not _REFUSED and all(
-            found in part for part in parts[1:] if isinstance(part, (Between, OneOf))
+        converted = _as(value, parts[0])
+        inside = converted is not _REFUSED and all(
+            converted in part for part in parts[1:] if isinstance(part, (Between, OneOf))
         )
-        return found if inside else _REFUSED
+        return converted if inside else _REFUSED
     if kind is Literal:
         return next((part for part in parts if type(part) is type(value) and part == value), _REFUSED)
     if kind in (Union, UnionType):
-        return next((found for part in parts if (found := _as(value, part)) is not _REFUSED), _REFUSED)
+        return next((converted for part in parts if (converted := _as(value, part)) is not _REFUSED), _REFUSED)
     if hint in (bool, int, float):
         return _CONVERSIONS[hint](value)
     if kind in (tuple, Sequence):
@@ -156,8 +156,8 @@ def _as_tuple(value: object, parts: tuple[object, ...], kind: object) -> Any:
     hints = parts[:1] * len(values) if kind is Sequence or parts[1:] == (...,) else parts
     if len(hints) != len(values) or not (values or kind is Sequence):
         return _REFUSED
-    found = tuple(map(_as, values, hints))
-    return _REFUSED if any(one is _REFUSED for one in found) else found
+    converted = tuple(map(_as, values, hints))
+    return _REFUSED if any(item is _REFUSED for item in converted) else converted
 
 
 def check_fields(settings: Any) -> None:
@@ -168,9 +168,9 @@ def check_fields(settings: Any) -> None:
         if field.name not in hints:
             continue
         value = getattr(settings, field.name)
-        found = conformed(field.name, value, hints[field.name])
-        if found is not value:
-            object.__setattr__(settings, field.name, found)
+        converted = conformed(field.name, value, hints[field.name])
+        if converted is not value:
+            object.__setattr__(settings, field.name, converted)
 
 
 def check_settings(estimator: object) -> None:
@@ -200,5 +200,5 @@ def _hints(owner: Any) -> dict[str, Any]:
     if not isinstance(owner, type):  # what a function returns may be known to type checkers alone
         given = {name: hint for name, hint in owner.__annotations__.items() if name != "return"}
         owner = SimpleNamespace(__annotations__=given, __globals__=owner.__globals__)
-    found = get_type_hints(owner, getattr(owner, "__globals__", None), include_extras=True)
-    return {name: hint for name, hint in found.items() if hint not in (Any, object)}
+    hints = get_type_hints(owner, getattr(owner, "__globals__", None), include_extras=True)
+    return {name: hint for name, hint in hints.items() if hint not in (Any, object)}

@@ -44,8 +44,8 @@ def is_name(cell: Any) -> bool:
     """
     if type(cell) in _NESTED:
         return all(map(is_name, cell))
-    known = type(cell).__module__.partition(".")[0] in _TRUSTED
-    return known and not holds_several(cell) and type(cell).__hash__ is not None
+    is_trusted = type(cell).__module__.partition(".")[0] in _TRUSTED
+    return is_trusted and not holds_several(cell) and type(cell).__hash__ is not None
 
 
 def real_number(cell: Any) -> float:

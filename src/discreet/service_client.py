@@ -95,7 +95,7 @@ class RemoteService:
 
     def datasets(self) -> list[str]:
         """Return the names of the data sets that you have an allocation of."""
-        return [one["name"] for one in self.ask("/api/datasets")["datasets"]]
+        return [dataset["name"] for dataset in self.ask("/api/datasets")["datasets"]]
 
     def dataset(self, name: str) -> "RemoteDataset":
         """Return a data set by its name."""
@@ -103,37 +103,37 @@ class RemoteService:
 
     def jobs(self) -> list[Json]:
         """Return your jobs, the newest first."""
-        found: list[Json] = self.ask("/api/jobs")["jobs"]
-        return found
+        jobs: list[Json] = self.ask("/api/jobs")["jobs"]
+        return jobs
 
     def result(self, job: str, *, seconds: float = math.inf, poll: float = 1.0) -> TableModel:
         """Wait for a job, and return its model, whose certificate was verified on arrival."""
-        found = self._finished(job, seconds, poll)
+        finished = self._finished(job, seconds, poll)
         with tempfile.TemporaryDirectory() as place:
             for name in FILES:
-                (Path(place) / name).write_bytes(self._sent("GET", f"/api/jobs/{found['id']}/files/{name}"))
+                (Path(place) / name).write_bytes(self._sent("GET", f"/api/jobs/{finished['id']}/files/{name}"))
             model = TableModel.load(place)
-        self._verify(model.certificate_, found)
+        self._verify(model.certificate_, finished)
         return model
 
     def _finished(self, job: str, seconds: float, poll: float) -> Json:
         end = time.monotonic() + seconds
-        while (found := self.ask(f"/api/jobs/{in_url(job, safe='')}"))["state"] in ("waiting", "queued", "running"):
+        while (state := self.ask(f"/api/jobs/{in_url(job, safe='')}"))["state"] in ("waiting", "queued", "running"):
             if time.monotonic() > end:
-                raise ServiceRefused(202, f"the job is {found['state']}: ask later for result({job!r})")
+                raise ServiceRefused(202, f"the job is {state['state']}: ask later for result({job!r})")
             time.sleep(poll)
-        if found["state"] != "done":
+        if state["state"] != "done":
             raise (
-                BudgetExceeded(found["reason"]) if found["state"] == "refused" else ServiceRefused(409, found["reason"])
+                BudgetExceeded(state["reason"]) if state["state"] == "refused" else ServiceRefused(409, state["reason"])
             )
-        return found
+        return state
 
     def score(self, job: str, *, seconds: float = math.inf, poll: float = 1.0) -> PrivateScore:
         """Wait for the job of a private score, and return the score, whose certificate was verified on arrival."""
-        found = self._finished(job, seconds, poll)
-        stored = json.loads(self._sent("GET", f"/api/jobs/{found['id']}/files/score.json"))
+        finished = self._finished(job, seconds, poll)
+        stored = json.loads(self._sent("GET", f"/api/jobs/{finished['id']}/files/score.json"))
         certificate = Certificate.from_json(json.dumps(stored.pop("certificate")))
-        self._verify(certificate, found)
+        self._verify(certificate, finished)
         parts = tuple(ScorePart(**_numbers(part)) for part in stored.pop("parts"))
         del stored["rows"]
         return PrivateScore(**_numbers(stored), certificate=certificate, parts=parts)
@@ -143,8 +143,8 @@ class RemoteService:
         from discreet.models.persist import REPORT, new_folder, write_folder
 
         model, page = self.result(job), self._sent("GET", f"/api/jobs/{in_url(job, safe='')}/report").decode()
-        with new_folder(Path(folder)) as made:
-            write_folder(model, made, {REPORT: page})
+        with new_folder(Path(folder)) as scratch:
+            write_folder(model, scratch, {REPORT: page})
         return Path(folder)
 
     @staticmethod
@@ -159,10 +159,10 @@ class RemoteService:
         """Return an answer of the API; ``body`` is sent as JSON."""
         content = self._sent("GET" if body is None else "POST", path, body)
         try:
-            found: Json = json.loads(content)
+            answer: Json = json.loads(content)
         except ValueError:
             raise ServiceRefused(502, "this is not a service of discreet's: is the address right?") from None
-        return found
+        return answer
 
     def _sent(self, method: str, path: str, body: Mapping[str, object] | None = None) -> bytes:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
@@ -192,13 +192,13 @@ class RemoteDataset:
     @property
     def rows(self) -> int | None:
         """The number of rows (persons), where it is public."""
-        found: int | None = self._facts["rows"]
-        return found
+        rows: int | None = self._facts["rows"]
+        return rows
 
     def budget(self) -> Json:
         """Return what is left of the data set's cap, and of your allocation."""
-        found: Json = self._service.ask(self._path)["budget"]
-        return found
+        budget: Json = self._service.ask(self._path)["budget"]
+        return budget
 
     def sample(self, n: int = 1000, *, seed: int = 0) -> Json:
         """Return made-up rows of the schema, for developing code: nothing of the table is in them."""
@@ -248,13 +248,13 @@ class RemoteDataset:
 
 def _numbers(stored: Mapping[str, object]) -> Json:
     """Return fields of a score, whose numbers are null where they are not known."""
-    kept = ("n", "population_low", "population_high") if "name" in stored else ("n",)
-    return {key: math.nan if value is None and key not in kept else value for key, value in stored.items()}
+    may_be_none = ("n", "population_low", "population_high") if "name" in stored else ("n",)
+    return {key: math.nan if value is None and key not in may_be_none else value for key, value in stored.items()}
 
 
 def settings_of(estimator: DPLinearModel, facts: Mapping[str, object]) -> Json:
     """Return an estimator's plain settings; what would be code, or is the service's to say, is refused."""
-    name = next((one for one in MODELS.names() if MODELS[one] is type(estimator)), None)
+    name = next((candidate for candidate in MODELS.names() if MODELS[candidate] is type(estimator)), None)
     if name is None:
         raise Unsupported("a service fits discreet's own estimators, such as DPLogisticRegression(epsilon=0.5)")
     usual, settings = type(estimator)().get_params(deep=False), estimator.get_params(deep=False)

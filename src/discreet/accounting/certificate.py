@@ -390,8 +390,8 @@ def _is_reference(ledger: object) -> bool:
     return isinstance(ledger, dict) and {name: type(value) for name, value in ledger.items()} == kinds
 
 
-def _close(stated: float, found: float) -> bool:
-    return stated == found or math.isclose(stated, found, rel_tol=1e-6, abs_tol=1e-9)
+def _close(stated: float, computed: float) -> bool:
+    return stated == computed or math.isclose(stated, computed, rel_tol=1e-6, abs_tol=1e-9)
 
 
 Check = Callable[[Any], bool]

@@ -169,7 +169,7 @@ def either_epsilon(hits: int, trials: int, others: int, other_trials: int, delta
     here, there = (hits, trials), (others, other_trials)
     pairs = [(here, there), (there, here)]
     pairs += [((n - k, n), (m - j, m)) for (k, n), (j, m) in pairs]
-    return max(rate_epsilon(*one, *other, delta, each) for one, other in pairs)
+    return max(rate_epsilon(*first, *other, delta, each) for first, other in pairs)
 
 
 CLIP = 0.25  # half of a canary's gradient at w = 0
@@ -544,9 +544,9 @@ def _written(
     return measurements, answered
 
 
-def _ratio(fit: Fit, own: Sequence[object], other: Sequence[object]) -> float:
+def _ratio(fit: Fit, data: Sequence[object], other: Sequence[object]) -> float:
     """The log-likelihood ratio of one run's answers: its own data set over the other."""
-    measurements, answered = _written(fit, own)
+    measurements, answered = _written(fit, data)
     replayed, _ = _written(fit, other, answered)
     pairs = zip(measurements, replayed, answered, strict=False)
     return float(sum(_log_ratio(mine, theirs, answer) for mine, theirs, answer in pairs))
@@ -693,9 +693,9 @@ def _learned(low: Floats, high: Floats) -> Callable[[Floats], Floats]:
         with np.errstate(over="ignore"):
             return np.clip((np.nan_to_num(outputs) - center) / spread, -6.0, 6.0)
 
-    one, other = squeezed(low[finite[0]]), squeezed(high[finite[1]])
-    covariance = np.atleast_2d(np.cov(one.T) + np.cov(other.T)) / 2 + 1e-6 * np.eye(low.shape[1])
-    direction = np.linalg.solve(covariance, other.mean(axis=0) - one.mean(axis=0))
+    lower, higher = squeezed(low[finite[0]]), squeezed(high[finite[1]])
+    covariance = np.atleast_2d(np.cov(lower.T) + np.cov(higher.T)) / 2 + 1e-6 * np.eye(low.shape[1])
+    direction = np.linalg.solve(covariance, higher.mean(axis=0) - lower.mean(axis=0))
     sign = 1.0 if finite[1].mean() <= finite[0].mean() else -1.0
 
     def score(outputs: Floats) -> Floats:

@@ -216,8 +216,13 @@ def _of_records(
                 yield Pair(f"{place}: replaced by {record.name}", data, changed)
         if relation is Neighbors.REPLACE_ONE:
             named = {record.name: _with(data, i, i + 1, record) for record in records}
-            for one, other in (("high", "high, other target"), ("low", "high"), ("huge", "missing"), ("small", "low")):
-                yield Pair(f"{place}: {one} for {other}", named[one], named[other])
+            for first, other in (
+                ("high", "high, other target"),
+                ("low", "high"),
+                ("huge", "missing"),
+                ("small", "low"),
+            ):
+                yield Pair(f"{place}: {first} for {other}", named[first], named[other])
         yield from _stored_twice(data, relation, bounds, i, place)
 
 
@@ -310,8 +315,8 @@ def _of_persons(data: Data, relation: Neighbors, records: list[_Record], sampled
                 else:
                     yield Pair(name, data, of(record, count))
         if relation is Neighbors.REPLACE_ONE:
-            one, other = of(records[0], _MANY), of(records[1], _MANY)
-            yield Pair(f"{place} person: {_MANY} rows {records[0].name} for {records[1].name}", one, other)
+            first, other = of(records[0], _MANY), of(records[1], _MANY)
+            yield Pair(f"{place} person: {_MANY} rows {records[0].name} for {records[1].name}", first, other)
 
 
 def _leave_out(data: Data, person: object) -> Data:
@@ -339,8 +344,8 @@ def cell_types(X: Any) -> list[np.dtype[Any]]:
 
 def dense_row(X: Any, i: int) -> Rows:
     """Row i as floats; NaN where a cell is no number."""
-    one = X.tocsr()[[i]].toarray()[0] if is_sparse(X) else None
-    row = (X.iloc[i].to_numpy() if is_frame(X) else X[i]) if one is None else one
+    sparse = X.tocsr()[[i]].toarray()[0] if is_sparse(X) else None
+    row = (X.iloc[i].to_numpy() if is_frame(X) else X[i]) if sparse is None else sparse
     numbers = [value if isinstance(value, (int, float, np.number)) else np.nan for value in row]
     return np.array(numbers, dtype=np.float64)
 

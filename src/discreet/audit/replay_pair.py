@@ -370,12 +370,16 @@ def replay(
         # imports and compilers speak on a first run only; and a fit that differs from itself is another fault
         again = run(fit, data, seed=seed, forced=first.released)
         firsts.append(again)
-        moved = [found for found in findings if found.kind == "sensitivity"]  # no rerun takes back a sum that was made
-        findings = [Finding("unstable", str(found)) for found in _compare(again, first, private) if _is_output(found)]
+        moved = [
+            finding for finding in findings if finding.kind == "sensitivity"
+        ]  # no rerun takes back a sum that was made
+        findings = [
+            Finding("unstable", str(finding)) for finding in _compare(again, first, private) if _is_output(finding)
+        ]
         findings = list(_compare(again, second, private)) + (findings if not again.raised else [])
         findings = list(dict.fromkeys([*moved, *findings]))
     findings += [*_vacuous(first), *_unpaid(first, Neighbors(relation))]
-    ratio = max(_largest_ratio(one, second) for one in firsts)
+    ratio = max(_largest_ratio(run_before, second) for run_before in firsts)
     return ReplayReport(tuple(findings), len(first.measurements), ratio)
 
 
@@ -518,9 +522,9 @@ def _repeated(answers: list[Measurement]) -> Iterator[Finding]:
 def _compare(first: Transcript, second: Transcript, private: Sequence[str]) -> Iterator[Finding]:
     yield from _queries(first.measurements, second.measurements)
     for kind in ("raised", "warned", "logged", "printed", "complained"):
-        one, other = getattr(first, kind), getattr(second, kind)
-        if one != other:
-            yield Finding(kind, f"{one!r} against {other!r}")
+        before, after = getattr(first, kind), getattr(second, kind)
+        if before != after:
+            yield Finding(kind, f"{before!r} against {after!r}")
     if first.raised or second.raised:
         return
     for path, what in differences(first.fitted, second.fitted):

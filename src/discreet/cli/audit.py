@@ -205,14 +205,14 @@ def _replayed(
     )
 
 
-def _list(found: "list[Audit]") -> None:
+def _list(audits: "list[Audit]") -> None:
     """A line for each audit, and everything about those that are refuted."""
-    for one in found:
-        typer.echo(f"{one.verdict:<12}  {one.subject:<12} {one.neighbors:<12} {one.runs:>3} pairs of neighbors")
-    for one in found:
-        if one.refuted:
-            typer.echo(f"\n{one}")
-    if not any(one.refuted for one in found):
+    for audit in audits:
+        typer.echo(f"{audit.verdict:<12}  {audit.subject:<12} {audit.neighbors:<12} {audit.runs:>3} pairs of neighbors")
+    for audit in audits:
+        if audit.refuted:
+            typer.echo(f"\n{audit}")
+    if not any(audit.refuted for audit in audits):
         typer.echo("Synthetic data, without statistics. This is no proof: a replay does not see the noise's law.")
 
 
@@ -352,14 +352,14 @@ def _fits(
     _tell(result, as_json, path)
 
 
-def _tell(found: "Audit", as_json: bool, path: Path | None) -> None:
+def _tell(audit: "Audit", as_json: bool, path: Path | None) -> None:
     if path is not None:
-        with new_file(path, "--figure") as made:
-            found.figure(made)
-    typer.echo(found.to_json() if as_json else str(found))
+        with new_file(path, "--figure") as scratch:
+            audit.figure(scratch)
+    typer.echo(audit.to_json() if as_json else str(audit))
     if path is not None and not as_json:
         typer.echo(f"  picture   {path}")
-    if found.refuted:
+    if audit.refuted:
         raise typer.Exit(NO)
 
 
@@ -443,6 +443,8 @@ def _audits(
                 yield f"{subject.name:<12} {relation:<12} not served: {refusal}"
 
 
-def _line(one: "Audit") -> str:
-    bound = "-" if one.bound is None else f"{one.bound:.2f}"
-    return _ROW.format(one.subject, one.neighbors, one.level, f"{one.claimed:g}", bound, one.runs, one.verdict)
+def _line(audit: "Audit") -> str:
+    bound = "-" if audit.bound is None else f"{audit.bound:.2f}"
+    return _ROW.format(
+        audit.subject, audit.neighbors, audit.level, f"{audit.claimed:g}", bound, audit.runs, audit.verdict
+    )

@@ -204,10 +204,10 @@ def move(
     certificates issued since the copy was made (`discreet verify CERT --ledger ADDRESS`), and charge again what the
     copy has forgotten.
     """
-    found = opened(ledger)
-    found.bind()
+    store = opened(ledger)
+    store.bind()
     typer.echo(
-        json.dumps({"ledger": found.address}, indent=2) if as_json else f"{found.address}: used here from now on"
+        json.dumps({"ledger": store.address}, indent=2) if as_json else f"{store.address}: used here from now on"
     )
 
 
@@ -223,13 +223,13 @@ def history(
     A charge says what it was for, the budget that was asked for, how many noisy answers that paid for, and under which
     charge id. Charges to a whole concern its parts too, and are listed under the whole's name.
     """
-    found = opened(ledger)
+    store = opened(ledger)
     if dataset is not None:
-        found.account(dataset)  # an error where there is none
-    entries = found.entries(dataset, last + 1)
+        store.account(dataset)  # an error where there is none
+    entries = store.entries(dataset, last + 1)
     facts = [entry_facts(entry) for entry in entries[-last:]]
     if as_json:
-        shown = {"ledger": found.address, "entries": facts, "earlier": len(entries) > last}
+        shown = {"ledger": store.address, "entries": facts, "earlier": len(entries) > last}
         echo_json(shown)
     else:
         print_history(facts, earlier=len(entries) > last)
@@ -319,7 +319,7 @@ def roles(
     from discreet.ledger.postgres import grants_for
 
     statements = grants_for(role)
-    typer.echo(json.dumps(statements, indent=2) if as_json else "\n".join(f"{one};" for one in statements))
+    typer.echo(json.dumps(statements, indent=2) if as_json else "\n".join(f"{statement};" for statement in statements))
 
 
 def _show(ledger: "Ledger", dataset: str | None, as_json: bool) -> None:
@@ -328,12 +328,12 @@ def _show(ledger: "Ledger", dataset: str | None, as_json: bool) -> None:
     if dataset is not None:
         dataset = ledger.account(dataset).name  # an error where there is none
         names = {account.name for account in accounts if dataset in (account.name, account.parent)}
-    facts = [one for one in account_facts(accounts) if one["dataset"] in names]
+    facts = [row for row in account_facts(accounts) if row["dataset"] in names]
     notices = [notice for notice in _notices(ledger) if names & {notice.dataset, notice.other}]
     last = [{"entry": entry.seq, "hash": entry.hash} for entry in ledger.entries(limit=1)]
     if as_json:
-        told = [{"dataset": one.dataset, "other": one.other, "share": one.share} for one in notices]
-        shown = {"ledger": ledger.address, "head": last[0] if last else None, "datasets": facts, "notices": told}
+        overlaps = [{"dataset": row.dataset, "other": row.other, "share": row.share} for row in notices]
+        shown = {"ledger": ledger.address, "head": last[0] if last else None, "datasets": facts, "notices": overlaps}
         echo_json(shown)
     else:
         print_accounts(facts, [str(notice) for notice in notices])
@@ -392,8 +392,8 @@ def _facts(account: "Account", parts: Iterable["Account"]) -> Json:
         "fits": spent.fits,
         "spent": {"epsilon": spent.epsilon if math.isfinite(spent.epsilon) else None, "delta": spent.cap_delta},
         "added_up": {"epsilon": spent.summed_epsilon, "delta": spent.summed_delta},
-        "left": min(1 - one.share for one in family),
-        "room": min(one.left for one in family),
+        "left": min(1 - member.share for member in family),
+        "room": min(member.left for member in family),
     }
 
 
@@ -411,39 +411,42 @@ def print_accounts(facts: Sequence[Json], notices: Sequence[str]) -> None:
     for name in ("fits", "spent", "added up", "room"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("left", no_wrap=True)
-    wholes = {one["dataset"] for one in facts if one["part_of"] is None}
-    for place, one in enumerate(facts):
-        below = one["part_of"] in wholes
+    wholes = {account["dataset"] for account in facts if account["part_of"] is None}
+    for place, account in enumerate(facts):
+        below = account["part_of"] in wholes
         if place and not below:
             table.add_row()
-        table.add_row(*_row(one, below, console))
+        table.add_row(*_row(account, below, console))
     console.print(table)
-    if any(one["fits"] for one in facts):
+    if any(account["fits"] for account in facts):
         console.print(f"\n{LEGEND}", style="dim")
     for notice in notices:
         console.print(f"\nWarning: {_printable(notice)}", style="yellow")
 
 
-def _row(one: Json, below: bool, console: "Console") -> list[Any]:
+def _row(account: Json, below: bool, console: "Console") -> list[Any]:
     from rich.text import Text
 
-    name = Text(("  " if below else "") + _printable(one["dataset"]))
-    cap = f"{one['cap']['epsilon']:g}, {one['cap']['delta']:g}"
+    name = Text(("  " if below else "") + _printable(account["dataset"]))
+    cap = f"{account['cap']['epsilon']:g}, {account['cap']['delta']:g}"
     if below:
         cap = ""
     else:
-        told = f"{one['neighbors']}, {one['unit']}"
-        name.append(f"\n{told}" if one["part_of"] is None else f"\n{told}\npart of {_printable(one['part_of'])}", "dim")
-    composed = one["spent"]["epsilon"]
+        terms = f"{account['neighbors']}, {account['unit']}"
+        name.append(
+            f"\n{terms}" if account["part_of"] is None else f"\n{terms}\npart of {_printable(account['part_of'])}",
+            "dim",
+        )
+    composed = account["spent"]["epsilon"]
     spent = "-" if composed is None else _short(composed)
     return [
         name,
         cap,
-        f"{one['fits']:,}",
+        f"{account['fits']:,}",
         spent,
-        _short(one["added_up"]["epsilon"]),
-        _short(one["room"], down=True),
-        _bar(one["left"], console),
+        _short(account["added_up"]["epsilon"]),
+        _short(account["room"], down=True),
+        _bar(account["left"], console),
     ]
 
 
@@ -522,30 +525,30 @@ def print_history(facts: Sequence[Json], *, earlier: bool) -> None:
     table.add_column("kind", no_wrap=True)
     table.add_column("data set", overflow="fold", max_width=max(12, console.width // 4))
     table.add_column("what", overflow="fold", ratio=1)
-    for one in facts:
-        when = str(one.get("time") or "").replace("T", " ")[:16]
+    for entry in facts:
+        when = str(entry.get("time") or "").replace("T", " ")[:16]
         table.add_row(
-            str(one["entry"]), _printable(when), _printable(one["kind"]), _printable(one["dataset"]), _what(one)
+            str(entry["entry"]), _printable(when), _printable(entry["kind"]), _printable(entry["dataset"]), _what(entry)
         )
     console.print(table)
     if earlier:
         console.print(f"\nThere are earlier entries: --last {10 * len(facts)} shows more.", style="dim")
 
 
-def _what(one: Json) -> "Text":
+def _what(entry: Json) -> "Text":
     from rich.text import Text
 
-    if "unreadable" in one:
+    if "unreadable" in entry:
         return Text("cannot be read: run discreet budget verify", "red")
-    if "part_of" in one:
-        return Text(f"part of {_printable(one['part_of'])}")
-    if "cap" in one:
-        text = Text(f"cap {_pair(one['cap'])}")
-        return text.append(f"\n{_printable(one['neighbors'])}, {_printable(one['unit'])}", "dim")
-    text = Text(_pair(one["budget"]))
-    text.append(f"\n{_printable(one['label'])}: ".lstrip(": ") + _printable(one["released"]), "dim")
-    if one["charge_id"] is not None:
-        text.append(f"\ncharge id {_printable(one['charge_id'])}", "dim")
+    if "part_of" in entry:
+        return Text(f"part of {_printable(entry['part_of'])}")
+    if "cap" in entry:
+        text = Text(f"cap {_pair(entry['cap'])}")
+        return text.append(f"\n{_printable(entry['neighbors'])}, {_printable(entry['unit'])}", "dim")
+    text = Text(_pair(entry["budget"]))
+    text.append(f"\n{_printable(entry['label'])}: ".lstrip(": ") + _printable(entry["released"]), "dim")
+    if entry["charge_id"] is not None:
+        text.append(f"\ncharge id {_printable(entry['charge_id'])}", "dim")
     return text
 
 
@@ -553,15 +556,15 @@ def _pair(budget: Json) -> str:
     return _printable(f"epsilon {budget['epsilon']:g}, delta {budget['delta']:g}")
 
 
-def print_made(found: Json) -> None:
+def print_made(place: Json) -> None:
     """Where a new ledger is, and what to do next."""
     console = _console()
-    is_file = found["key"] is not None
-    console.print(f"ledger   {found['ledger']}", soft_wrap=True)
+    is_file = place["key"] is not None
+    console.print(f"ledger   {place['ledger']}", soft_wrap=True)
     if is_file:
-        console.print(f"key      {found['key']}", soft_wrap=True)
-    if found["default"]:
-        console.print(f"default  named in {found['default']}", soft_wrap=True)
+        console.print(f"key      {place['key']}", soft_wrap=True)
+    if place["default"]:
+        console.print(f"default  named in {place['default']}", soft_wrap=True)
     console.print(
         "\nThe key is readable by you alone. Keep it so, and back it up with the ledger: without its key, no fit is "
         "admitted."
@@ -569,8 +572,8 @@ def print_made(found: Json) -> None:
         else "\nThe key is in the database. Back the whole database up: a ledger that is set back has forgotten."
     )
     console.print("\nNext", style="bold")
-    if not found["default"]:
-        named = shlex.quote(found["ledger"]) if is_file else "...  # the URL, without a password"
+    if not place["default"]:
+        named = shlex.quote(place["ledger"]) if is_file else "...  # the URL, without a password"
         console.print(f"  export DISCREET_LEDGER={named}", soft_wrap=True)
     console.print("  discreet budget grant NAME --epsilon 3 --delta 1e-6", soft_wrap=True)
 

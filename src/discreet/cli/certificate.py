@@ -125,28 +125,28 @@ def verify(
     listed as public were not measured from the data.
     """
     with checkable(as_json):
-        found = _verified(file, ledger)
+        verdict = _verified(file, ledger)
     if as_json:
-        echo_json(found)
-    elif found["holds"]:
-        accountants = ", ".join(f"{name} {value}" for name, value in found["accountants"].items())
-        claimed, price = (f"{found[name]:.6g}" for name in ("claimed", "price"))
+        echo_json(verdict)
+    elif verdict["holds"]:
+        accountants = ", ".join(f"{name} {value}" for name, value in verdict["accountants"].items())
+        claimed, price = (f"{verdict[name]:.6g}" for name in ("claimed", "price"))
         agreement = "as claimed" if claimed == price else f"at most the {claimed} that is claimed"
         typer.echo(f"Verified: the listed releases cost epsilon = {price}, {agreement}")
         typer.echo(
-            f"          at delta = {found['delta']!r}, {found['neighbors']}, per {found['unit']} ({accountants})"
+            f"          at delta = {verdict['delta']!r}, {verdict['neighbors']}, per {verdict['unit']} ({accountants})"
         )
-        for reason in found["weaknesses"]:
+        for reason in verdict["weaknesses"]:
             typer.echo(f"          weak: {reason}")
-        if found["charged"]:
-            typer.echo(f"          charged in the ledger to {found['charged']!r}, as the certificate says")
-        if found["compared"] == PARTLY:
+        if verdict["charged"]:
+            typer.echo(f"          charged in the ledger to {verdict['charged']!r}, as the certificate says")
+        if verdict["compared"] == PARTLY:
             typer.echo(f"          {ONLY_PARTLY}")
-        for what in found["unchecked"]:
+        for what in verdict["unchecked"]:
             typer.echo(f"          not checked: {what}")
     else:
-        typer.echo(f"does not hold: {found['reason']}", err=True)
-    if not found["holds"]:
+        typer.echo(f"does not hold: {verdict['reason']}", err=True)
+    if not verdict["holds"]:
         raise typer.Exit(NO)
 
 

@@ -97,9 +97,9 @@ def _prepare(out: Path, rows: int, console: "Console") -> tuple[float, float]:
         write_csv(train, out / "patients.csv")
         write_csv(public, out / "held-out.csv")
         (out / "schema.toml").write_text(schema_text(), encoding="utf-8")
-        found = references(train, public)
+        reference = references(train, public)
     console.print(ABOUT.format(rows=rows, private=private, public=rows - private))
-    return found.non_private, found.majority
+    return reference.non_private, reference.majority
 
 
 def _has_effects(table: Path, epsilon: float) -> bool:

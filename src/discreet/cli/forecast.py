@@ -122,12 +122,12 @@ def forecast(
     if effects:
         wishes = {"standard_error": standard_error, "mean": mean, "cells": tuple(cells or ())}
         return _effects(model, rows, shape["p"], wishes, as_json=as_json)
-    found = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
+    prediction = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
-        _picture(found, plot)
+        _picture(prediction, plot)
     if as_json:
-        return echo_json(found.to_dict())
-    _print(found, plot)
+        return echo_json(prediction.to_dict())
+    _print(prediction, plot)
 
 
 def _refuse_mixture(effects: bool, plot: Path | None, ceiling: float | None, wishes: tuple[object, ...]) -> None:
@@ -194,43 +194,43 @@ def _effects(model: object, rows: int, features: int | None, wishes: Json, *, as
     from discreet.cli.console import Console
     from discreet.models.forecast.effects import forecast_effects
 
-    found = forecast_effects(model, rows, features, **wishes)
+    prediction = forecast_effects(model, rows, features, **wishes)
     if as_json:
-        echo_json(found.to_dict())
+        echo_json(prediction.to_dict())
     else:
-        Console(highlight=False, markup=False).print(str(found))
+        Console(highlight=False, markup=False).print(str(prediction))
 
 
-def _print(found: "Forecast", plot: Path | None) -> None:
+def _print(forecast: "Forecast", plot: Path | None) -> None:
     from rich.table import Table
 
     from discreet.cli.console import Console
 
     console = Console(highlight=False, markup=False)
-    console.print(found.answer, style="bold")
-    titles = {"epsilon": f"Other budgets, at {found.asked.n:,} rows", "rows": "Other tables, at this epsilon"}
+    console.print(forecast.answer, style="bold")
+    titles = {"epsilon": f"Other budgets, at {forecast.asked.n:,} rows", "rows": "Other tables, at this epsilon"}
     for over, title in titles.items():
-        names, rows = found.table(over=over)
+        names, rows = forecast.table(over=over)
         table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, pad_edge=False)
         for name in names[:-2]:  # the plan's numbers are shown for the one that was asked about
             table.add_column(name, justify="right", no_wrap=True)
-        for row, text in zip(found.over_epsilon if over == "epsilon" else found.over_n, rows, strict=True):
-            table.add_row(*text[:-2], style="bold green" if row is found.asked else None)
+        for row, text in zip(forecast.over_epsilon if over == "epsilon" else forecast.over_n, rows, strict=True):
+            table.add_row(*text[:-2], style="bold green" if row is forecast.asked else None)
         console.print(table)
-    asked = found.asked
-    answers = f"{asked.releases} noisy answers" if asked.releases else "as many noisy answers as it can pay for"
+    plan = forecast.asked
+    answers = f"{plan.releases} noisy answers" if plan.releases else "as many noisy answers as it can pay for"
     console.print(
-        f"\nPlan at epsilon = {asked.epsilon:g}: {asked.solver}, {answers}, noise multiplier "
-        f"{asked.noise_multiplier:.3g}, delta = {asked.delta:.3g}, {found.neighbors}."
+        f"\nPlan at epsilon = {plan.epsilon:g}: {plan.solver}, {answers}, noise multiplier "
+        f"{plan.noise_multiplier:.3g}, delta = {plan.delta:.3g}, {forecast.neighbors}."
     )
-    for remark in found.remarks:
+    for remark in forecast.remarks:
         console.print(remark, style="dim")
     if plot is not None:
         console.print(f"Picture: {plot}")
 
 
-def _picture(found: "Forecast", path: Path) -> None:
+def _picture(forecast: "Forecast", path: Path) -> None:
     from discreet.report.page import forecast_figure, save
 
-    with new_file(path, "--plot") as made:
-        save(forecast_figure(found), made)
+    with new_file(path, "--plot") as scratch:
+        save(forecast_figure(forecast), scratch)

@@ -51,11 +51,11 @@ def inspect(
     effects = shown_effects(contents.table or contents.model)
     summary, missing = (None, effects) if isinstance(effects, str) else (effects, None)
     if as_json:
-        made = contents.certificate
+        certificate = contents.certificate
         shown = {
-            "headline": made.headline,
-            "not_covered": made.not_covered,
-            "certificate": json.loads(made.to_json()),
+            "headline": certificate.headline,
+            "not_covered": certificate.not_covered,
+            "certificate": json.loads(certificate.to_json()),
             "level": LEVEL,
             "coefficients": coefficients,
             "intervals": covers(),
@@ -81,11 +81,11 @@ def _coefficients(contents: "Contents", units: str) -> dict[str, Json]:
     from discreet.inference.intervals import LEVEL, deviations
 
     width = deviations(LEVEL, pure=contents.certificate.delta == 0)
-    found: dict[str, Json] = {}
+    by_output: dict[str, Json] = {}
     for name, output, value, noise, unit in _named(contents, units):
         reach = None if noise is None else width * noise
-        found.setdefault(output, {})[name] = {"value": value, "half_width": reach, "unit": unit}
-    return found
+        by_output.setdefault(output, {})[name] = {"value": value, "half_width": reach, "unit": unit}
+    return by_output
 
 
 def _named(contents: "Contents", units: str) -> list[tuple[str, str, float, float | None, str]]:
@@ -100,14 +100,14 @@ def _named(contents: "Contents", units: str) -> list[tuple[str, str, float, floa
     noises = [None if part is None else np.atleast_1d(part) for part in (model.coef_noise_, model.intercept_noise_)]
     spreads = None if noises[0] is None else np.atleast_2d(noises[0])
     names = getattr(model, "feature_names_in_", [f"feature {j}" for j in range(rows.shape[1])])
-    found = []
+    coefficients = []
     for k, output in enumerate(_outputs(model, len(rows))):
         for j, name in enumerate(names):
             spread = None if spreads is None else float(spreads[k, j])
-            found.append((str(name), output, float(rows[k, j]), spread, ""))
-        own = None if noises[1] is None else float(noises[1][k])
-        found.append(("(intercept)", output, float(intercepts[k]), own, ""))
-    return found
+            coefficients.append((str(name), output, float(rows[k, j]), spread, ""))
+        noise = None if noises[1] is None else float(noises[1][k])
+        coefficients.append(("(intercept)", output, float(intercepts[k]), noise, ""))
+    return coefficients
 
 
 def _outputs(model: object, count: int) -> list[str]:
@@ -133,16 +133,18 @@ def _print_table(coefficients: dict[str, Json]) -> None:
     console = Console(markup=False, highlight=False)
     console.print()
     console.print(table)
-    slopes = [one for values in coefficients.values() for name, one in values.items() if name != INTERCEPT]
-    known = [one for one in slopes if one["half_width"] is not None]
-    for said in [covers()] * bool(known) + [ALL_NOISE] * all_noise((one["value"], one["half_width"]) for one in known):
+    slopes = [slope for values in coefficients.values() for name, slope in values.items() if name != INTERCEPT]
+    with_noise = [slope for slope in slopes if slope["half_width"] is not None]
+    for said in [covers()] * bool(with_noise) + [ALL_NOISE] * all_noise(
+        (slope["value"], slope["half_width"]) for slope in with_noise
+    ):
         console.print(f"\n{said}")
 
 
-def _cell(found: Json) -> str:
+def _cell(coefficient: Json) -> str:
     from discreet.inference.intervals import rounded
 
-    value, half_width = rounded(found["value"], found["half_width"])
+    value, half_width = rounded(coefficient["value"], coefficient["half_width"])
     return f"{value} ± {half_width}" if half_width else value
 
 
@@ -170,12 +172,14 @@ def report(
     from discreet.cli.options import model_of
 
     free(out)
-    known = model_of(model)
+    table_model = model_of(model)
     shown = [_score_in(path) for path in score or ()]
     from discreet.report.model_report import report_of
 
-    assert known.schema_.target is not None
-    page = report_of(known, title or f"A private model of {known.schema_.target.column}", scores=shown).html()
+    assert table_model.schema_.target is not None
+    page = report_of(
+        table_model, title or f"A private model of {table_model.schema_.target.column}", scores=shown
+    ).html()
     write_new(out, page)
     typer.echo(f"Written to {out}")
 
@@ -220,15 +224,15 @@ def export(
     for option, place in places.items():
         free(place, option)
     contents = read_contents(model)
-    found: Any = contents.table or contents.model
-    if found is None:
+    fitted: Any = contents.table or contents.model
+    if fitted is None:
         raise Refused(f"{model}: this is a certificate, not a model: name the model's folder or file")
     if onnx is not None:
-        with new_file(onnx, "--onnx") as made:
-            found.to_onnx(made)
+        with new_file(onnx, "--onnx") as scratch:
+            fitted.to_onnx(scratch)
     if sklearn is not None:
         import joblib
 
-        with new_file(sklearn, "--sklearn") as made:
-            joblib.dump(found.to_sklearn(), made)
+        with new_file(sklearn, "--sklearn") as scratch:
+            joblib.dump(fitted.to_sklearn(), scratch)
     typer.echo("\n".join(f"{place}: written" for place in places.values()), err=True)

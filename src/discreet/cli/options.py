@@ -180,22 +180,22 @@ def account(
         return {"ledger": False}
     from discreet.ledger.ledger import ledger_for
 
-    found = ledger_for(ledger)
-    if found is not None and dataset is None:
+    store = ledger_for(ledger)
+    if store is not None and dataset is None:
         raise Refused(
             "a ledger is configured, so name the data set: add --dataset NAME (`discreet budget show` lists them), or "
             "--public (score: --public-data) if the records are public"
         )
-    if found is None and dataset is not None:
+    if store is None and dataset is not None:
         raise Refused("--dataset needs a ledger: give --ledger, or set DISCREET_LEDGER")
-    if found is not None and dataset is not None:
-        terms = found.account(dataset)
+    if store is not None and dataset is not None:
+        terms = store.account(dataset)
         if (str(terms.neighbors), terms.unit) != (neighbors, unit):
             raise Refused(
                 f"{dataset!r} is registered for {terms.neighbors} per {terms.unit}, and this would be {neighbors} per "
                 f"{unit}: give that relation as --neighbors; a schema's person column makes it per person"
             )
-    return {"ledger": found, "dataset": dataset}
+    return {"ledger": store, "dataset": dataset}
 
 
 def check_budget(epsilon: float, delta: float | None, neighbors: Neighbors, rows: int | None) -> None:
@@ -227,9 +227,9 @@ def check_claim(epsilon: float, delta: float | None) -> None:
         raise Refused("--delta must lie in [0, 1), such as 1e-6")
 
 
-def echo_json(found: object) -> None:
+def echo_json(values: object) -> None:
     """Print plain values."""
-    typer.echo(json.dumps(found, indent=2))
+    typer.echo(json.dumps(values, indent=2))
 
 
 def named_address(address: str | None, ledger: str | None = None) -> str:
@@ -299,20 +299,20 @@ def start_of(path: Path, declared: "Schema") -> tuple[Any, Any]:
     """The coefficients and intercept of a released model, to start from: of the same features, and with a guarantee."""
     from discreet.curator import Layout
 
-    found = read_contents(path)
-    if found.model is None:
+    contents = read_contents(path)
+    if contents.model is None:
         raise Refused(f"{path}: --start needs a model's folder or a saved model; this file holds only a certificate")
-    if not found.certificate.is_private:
-        raise Refused(f"{path}: --start needs a model with a guarantee; this model is {found.certificate.stamp}")
+    if not contents.certificate.is_private:
+        raise Refused(f"{path}: --start needs a model with a guarantee; this model is {contents.certificate.stamp}")
     ours, theirs = (
-        schema and [one.name for one in Layout(schema).features]
-        for schema in (declared, found.table and found.table.schema_)
+        schema and [feature.name for feature in Layout(schema).features]
+        for schema in (declared, contents.table and contents.table.schema_)
     )
     if theirs is not None and ours != theirs:
         raise Refused(
             f"{path}: this model's features differ from the schema's: start from a model with the same features"
         )
-    return found.model.coef_, found.model.intercept_
+    return contents.model.coef_, contents.model.intercept_
 
 
 @dataclass(frozen=True)
@@ -384,21 +384,21 @@ def new_file(place: Path, option: str = "--out") -> Iterator[Path]:
     """Give a hidden path of the same name, whose file is put in its place whole when the block ends."""
     free(place, option)
     with passing(place, folder=True) as folder:
-        made = folder / place.name
-        yield made
-        sync(made)
+        scratch = folder / place.name
+        yield scratch
+        sync(scratch)
         try:
-            os.link(made, place)  # a rename would replace what has come in between
+            os.link(scratch, place)  # a rename would replace what has come in between
         except FileExistsError:
             raise taken(place, option) from None
         except OSError:  # a drive without hard links
-            os.rename(made, free(place, option))
+            os.rename(scratch, free(place, option))
 
 
 def write_new(place: Path, text: str, option: str = "--out") -> None:
     """Write a text to a new file."""
-    with new_file(place, option) as made:
-        made.write_text(text, encoding="utf-8")
+    with new_file(place, option) as scratch:
+        scratch.write_text(text, encoding="utf-8")
 
 
 def taken(place: Path, option: str = "--out") -> Refused:
@@ -426,10 +426,10 @@ def registered_solvers(wanted: str = "") -> tuple[str, ...]:
     return SOLVERS.names()
 
 
-def _checked(known: Callable[..., tuple[str, ...]]) -> Callable[[str], str]:
+def _checked(registered: Callable[..., tuple[str, ...]]) -> Callable[[str], str]:
     def check(value: str) -> str:
-        if value != "auto" and value not in known(wanted=value):
-            names = ", ".join(repr(name) for name in ("auto", *known()))
+        if value != "auto" and value not in registered(wanted=value):
+            names = ", ".join(repr(name) for name in ("auto", *registered()))
             raise typer.BadParameter(f"{value!r} is not one of {names}.")
         return value
 
@@ -488,13 +488,13 @@ def class_weights(given: Sequence[str], classes: Sequence[object]) -> dict[Any, 
     """Return the factors that ``--class-weight yes=5`` declares, by class."""
     from discreet.schema.cell_meaning import is_number_text
 
-    labels, found = {str(label): label for label in classes}, {}
+    labels, weights = {str(label): label for label in classes}, {}
     for text in given:
         name, _, factor = text.rpartition("=")
         if name not in labels or not is_number_text(factor) or not float(factor) > 0:
             raise Refused("--class-weight names a declared class and a positive factor, such as yes=5")
-        found[labels[name]] = float(factor)
-    return found
+        weights[labels[name]] = float(factor)
+    return weights
 
 
 def quoted(quote: "Quote") -> Json:
@@ -524,9 +524,9 @@ def quoted(quote: "Quote") -> Json:
 
 def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, explain: bool = False) -> None:
     """Print a plan and its price, what memory and disk it takes, and why it was chosen."""
-    found = {**quoted(quote), **({"explanation": quote.explain()} if explain else {})}
+    facts = {**quoted(quote), **({"explanation": quote.explain()} if explain else {})}
     if as_json:
-        typer.echo(json.dumps(found if needs is None else {**found, "memory": memory_facts(needs)}, indent=2))
+        typer.echo(json.dumps(facts if needs is None else {**facts, "memory": memory_facts(needs)}, indent=2))
         return
     from rich.table import Table
 
@@ -534,23 +534,23 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
 
     looks: Json = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
     grid = Table(title="What the fit would release, and its cost", **looks)
-    grid.add_row("guarantee", f"epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g}, {found['neighbors']}")
-    accountants = ", ".join(f"{name} {value:.6g}" for name, value in found["accountants"].items())
-    grid.add_row("price", f"{found['price']:.6g} ({accountants})")
-    grid.add_row("solver", str(found["solver"].get("name", "")))
-    for release in found["releases"]:
+    grid.add_row("guarantee", f"epsilon = {facts['epsilon']:.6g}, delta = {facts['delta']:.3g}, {facts['neighbors']}")
+    accountants = ", ".join(f"{name} {value:.6g}" for name, value in facts["accountants"].items())
+    grid.add_row("price", f"{facts['price']:.6g} ({accountants})")
+    grid.add_row("solver", str(facts["solver"].get("name", "")))
+    for release in facts["releases"]:
         times = f"{release['count']} x" if release["count"] > 1 else "once"
         noise = f"noise {release['noise_multiplier']:.4g} x sensitivity"
         grid.add_row("releases", f"{release['query']}, {times}, {noise}")
     console = Console(markup=False, highlight=False)
     console.print(grid)
-    for note in found["notes"]:
+    for note in facts["notes"]:
         console.print(note, style="dim")
     if needs is not None:
         console.print(memory_text(needs), style="dim")
     console.print("\nNothing was charged. At most the number of rows (or persons) was counted; no cell was read.")
     if explain:
-        typer.echo(f"\n{found['explanation']}")
+        typer.echo(f"\n{facts['explanation']}")
 
 
 def memory_facts(needs: "Needs") -> Json:

@@ -37,12 +37,12 @@ def predict(
     """
     from discreet.cli.options import model_of, table_of
 
-    known = model_of(model)
-    if probabilities and not hasattr(known.estimator_, "predict_proba"):
+    table_model = model_of(model)
+    if probabilities and not hasattr(table_model.estimator_, "predict_proba"):
         raise Refused("this model has no probabilities: leave out --probabilities")
-    source = table_of(table, known.schema)
+    source = table_of(table, table_model.schema)
     source.check(keep or ())
-    rows = _blocks(known, source, probabilities, keep or [])
+    rows = _blocks(table_model, source, probabilities, keep or [])
     if str(out) == "-":
         import pyarrow.csv
 
@@ -52,7 +52,7 @@ def predict(
     typer.echo(f"{number_of(count, 'prediction')} in {out}", err=True)
 
 
-def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[str]) -> Iterator[Any]:
+def _blocks(model: "TableModel", source: Any, probabilities: bool, keep: list[str]) -> Iterator[Any]:
     """Predictions as tables, block by block, with what is kept of the same rows."""
     import numpy as np
     import pyarrow as pa
@@ -60,8 +60,8 @@ def _blocks(known: "TableModel", source: Any, probabilities: bool, keep: list[st
     from discreet.curator import Keeping
 
     keeping = Keeping(source, keep)
-    classes = getattr(known.estimator_, "classes_", None)
-    for block in known.predictions(keeping, "predict_proba" if probabilities else "predict"):
+    classes = getattr(model.estimator_, "classes_", None)
+    for block in model.predictions(keeping, "predict_proba" if probabilities else "predict"):
         if not probabilities or classes is None:
             yield pa.table({**keeping.kept, "prediction": block})
             continue
@@ -78,8 +78,8 @@ def _to_file(rows: Iterator[object], out: Path) -> int:
     kinds = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
     if out.suffix.lower() not in kinds:
         raise Refused("--out ends in .csv or .parquet, or is -")
-    with new_file(out) as made:
-        return _write(rows, lambda schema: kinds[out.suffix.lower()](str(made), schema))
+    with new_file(out) as scratch:
+        return _write(rows, lambda schema: kinds[out.suffix.lower()](str(scratch), schema))
 
 
 def _write(rows: Iterator[Any], opened: Any) -> int:

@@ -154,22 +154,22 @@ MEANING = {
 }
 
 
-def _print(found: Json, *, calibrated: bool) -> None:
+def _print(price: Json, *, calibrated: bool) -> None:
     from rich.table import Table
 
     from discreet.cli.console import Console
 
-    answer = f"noise multiplier {found['noise_multiplier']:.6g}" if calibrated else f"epsilon {found['epsilon']:.6g}"
+    answer = f"noise multiplier {price['noise_multiplier']:.6g}" if calibrated else f"epsilon {price['epsilon']:.6g}"
     table = Table(title=answer, title_justify="left", title_style="bold green", box=None, show_header=False)
-    table.add_row("guarantee", f"epsilon = {found['epsilon']:.6g}, delta = {found['delta']!r}, {found['neighbors']}")
-    sampled = found["sampling_probability"] < 1
-    on = f"a Poisson sample of probability {found['sampling_probability']:.6g}" if sampled else "all records"
-    table.add_row("released", f"{found['steps']} sums with {found['mechanism'].capitalize()} noise, each on {on}")
-    spread = "scale" if found["mechanism"] == "laplace" else "standard deviation"
-    twice = f"{found['sensitivity_per_clip']} C" if found["sensitivity_per_clip"] > 1 else "C"
-    table.add_row("noise", f"{spread} = {found['noise_multiplier']:.6g} x sensitivity ({twice}, contributions up to C)")
-    if "noise" in found:
-        table.add_row("", f"{spread} = {found['noise']:.6g} on each coordinate of each sum")
-    for name, value in found["accountants"].items():
+    table.add_row("guarantee", f"epsilon = {price['epsilon']:.6g}, delta = {price['delta']!r}, {price['neighbors']}")
+    sampled = price["sampling_probability"] < 1
+    on = f"a Poisson sample of probability {price['sampling_probability']:.6g}" if sampled else "all records"
+    table.add_row("released", f"{price['steps']} sums with {price['mechanism'].capitalize()} noise, each on {on}")
+    spread = "scale" if price["mechanism"] == "laplace" else "standard deviation"
+    twice = f"{price['sensitivity_per_clip']} C" if price["sensitivity_per_clip"] > 1 else "C"
+    table.add_row("noise", f"{spread} = {price['noise_multiplier']:.6g} x sensitivity ({twice}, contributions up to C)")
+    if "noise" in price:
+        table.add_row("", f"{spread} = {price['noise']:.6g} on each coordinate of each sum")
+    for name, value in price["accountants"].items():
         table.add_row(f"  {name}", f"{value:.6g}  {MEANING.get(name, '')}")
     Console(markup=False, highlight=False).print(table)

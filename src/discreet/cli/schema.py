@@ -69,8 +69,8 @@ def new(
 
     if not table and codebook is None:
         raise Refused("name a table, or a --codebook that lists its columns")
-    known = None if codebook is None else read_codebook(codebook)
-    entries = {} if known is None else known.entries
+    described = None if codebook is None else read_codebook(codebook)
+    entries = {} if described is None else described.entries
     source = table_of(table) if table else None
     names = list(entries) if source is None else list(dict.fromkeys(source.names))
     if target is not None and target not in names:
@@ -78,7 +78,7 @@ def new(
         raise Refused(f"--target: the {where} has no column {target!r}; it has {some(names)}")
     once = [name for name in names if source is not None and source.names.count(name) == 1]
     guesses = {name: guess(name, source.stored(name) if source is not None and name in once else ()) for name in names}
-    text = skeleton(names, target, codebook=known, guesses=guesses)
+    text = skeleton(names, target, codebook=described, guesses=guesses)
     if str(out) == "-":
         typer.echo(text, nl=False)
         return
@@ -120,37 +120,38 @@ def check(
     from discreet.cli.options import table_of
     from discreet.schema.schema import Schema, misfits
 
-    found = Schema.load(file)
-    source = table_of(table, found) if table else None
-    problems = found.problems(None if source is None else source.names)
+    declared = Schema.load(file)
+    source = table_of(table, declared) if table else None
+    problems = declared.problems(None if source is None else source.names)
     if source is not None:
-        problems += misfits(found, source.stored, [name for name in found.needed if source.names.count(name) == 1])
+        unique = [name for name in declared.needed if source.names.count(name) == 1]
+        problems += misfits(declared, source.stored, unique)
     if as_json:
-        echo_json({"ready": not problems, "problems": problems, **_made(found)})
+        echo_json({"ready": not problems, "problems": problems, **_made(declared)})
     elif problems:
         for problem in problems:
             typer.echo(f"- {problem}")
         typer.echo(f"{file}: {number_of(len(problems), 'problem remains', 'problems remain')}")
     else:
-        _print(found)
+        _print(declared)
         named = shlex.join(map(str, table)) if table else "TABLE"
         typer.echo(f"\nNext: discreet fit {named} --schema {shlex.quote(str(file))} --epsilon 1 --dry-run")
     if problems:
         raise typer.Exit(NO)
 
 
-def _made(found: "Schema") -> Json:
+def _made(schema: "Schema") -> Json:
     """What the schema makes of the columns: features and the bounds of a row."""
     from discreet.curator import Layout
 
-    if not found.columns:
+    if not schema.columns:
         return {"features": [], "row_norm": None}
-    layout = Layout(found)
+    layout = Layout(schema)
     features = [{"name": f.name, "column": f.column, "range": list(f.range)} for f in layout.features]
-    return {"features": features, "row_norm": layout.bounds.row_norm, "estimated": list(found.private_columns)}
+    return {"features": features, "row_norm": layout.bounds.row_norm, "estimated": list(schema.private_columns)}
 
 
-def _print(found: "Schema") -> None:
+def _print(schema: "Schema") -> None:
     from collections import Counter
     from itertools import islice
 
@@ -160,30 +161,32 @@ def _print(found: "Schema") -> None:
     from discreet.schema.cell_meaning import some
     from discreet.schema.schema import describe
 
-    made = _made(found)
-    widths = Counter(feature["column"] for feature in made["features"])
+    encoded = _made(schema)
+    widths = Counter(feature["column"] for feature in encoded["features"])
     grid = Grid("column", "declared", "missing", "features", title="Ready", title_justify="left", box=None)
-    for name, kind in islice(found.columns.items(), SHOWN):
+    for name, kind in islice(schema.columns.items(), SHOWN):
         said = describe(kind)
         grid.add_row(name, said.text, said.missing, str(widths[name]))
-    for group in found.interactions[:SHOWN]:
+    for group in schema.interactions[:SHOWN]:
         grid.add_row(" x ".join(group), "product", "", str(widths[" x ".join(group)]))
-    more = max(0, len(found.columns) - SHOWN) + max(0, len(found.interactions) - SHOWN)
+    more = max(0, len(schema.columns) - SHOWN) + max(0, len(schema.interactions) - SHOWN)
     if more:
         grid.add_row("...", f"and {more:,} more: --json lists all", "", "")
     console = Console(markup=False, highlight=False)
     console.print(grid)
-    target = found.target
+    target = schema.target
     assert target is not None
     what = f"one of {some(target.classes, how=str)}" if target.classes else "{:g} to {:g}".format(*target.range)  # type: ignore[misc]
     console.print(f"\nto predict: {target.column}, {what}")
-    for role, declared in (("weight", found.weight), ("offset", found.offset)):
+    for role, declared in (("weight", schema.weight), ("offset", schema.offset)):
         if declared is not None:
             console.print(f"{role}: {declared.column}, {declared.range[0]:g} to {declared.range[1]:g}")
-    console.print(f"protected: {'each row' if found.person is None else f'each person, by {found.person}'}")
-    console.print(f"{number_of(len(made['features']), 'feature')}; a row's norm is at most {made['row_norm']:.4g}")
-    if found.private_columns:
-        console.print(f"estimated from the budget of each fit: the range of {', '.join(found.private_columns)}")
+    console.print(f"protected: {'each row' if schema.person is None else f'each person, by {schema.person}'}")
+    console.print(
+        f"{number_of(len(encoded['features']), 'feature')}; a row's norm is at most {encoded['row_norm']:.4g}"
+    )
+    if schema.private_columns:
+        console.print(f"estimated from the budget of each fit: the range of {', '.join(schema.private_columns)}")
 
 
 KINDS = {
@@ -217,16 +220,16 @@ def edit(
     """
     from discreet.schema.schema import Schema
 
-    found = Schema.load(file)
-    known = (*found.columns, *found.undeclared, *found.ignore)
-    strange = [name for name in column or () if name not in (*known, *_roles(found))]
+    schema = Schema.load(file)
+    names = (*schema.columns, *schema.undeclared, *schema.ignore)
+    strange = [name for name in column or () if name not in (*names, *_roles(schema))]
     if strange:
         raise Refused(f"--column: the schema has no column {strange[0]!r}")
-    stored = found.to_dict()
-    open_target = [found.open_target] if found.open_target and not column else []
-    asked = list(column) if column else list(found.undeclared)
-    for count, name in enumerate([*open_target, *asked], start=1):
-        typer.echo(f"\n{count} of {len(open_target) + len(asked)}: {escaped(name)}")
+    stored = schema.to_dict()
+    open_target = [schema.open_target] if schema.open_target and not column else []
+    questions = list(column) if column else list(schema.undeclared)
+    for count, name in enumerate([*open_target, *questions], start=1):
+        typer.echo(f"\n{count} of {len(open_target) + len(questions)}: {escaped(name)}")
         changed = _target(stored, name) if name in open_target else _asked(stored, name)
         if changed is not None:
             stored = changed
@@ -241,9 +244,9 @@ def edit(
         typer.echo(f"- {escaped(problem)}")
 
 
-def _roles(found: "Schema") -> list[str]:
-    target = found.open_target if found.target is None else found.target.column
-    return [name for name in (found.person, target, *found.columns_beside) if name]
+def _roles(schema: "Schema") -> list[str]:
+    target = schema.open_target if schema.target is None else schema.target.column
+    return [name for name in (schema.person, target, *schema.columns_beside) if name]
 
 
 def _asked(stored: Json, name: str) -> Json | None:
@@ -282,11 +285,11 @@ def _target(stored: Json, name: str) -> Json | None:
         classes = _labels("classes", "  To predict. Its classes, separated by commas (leave empty for a number)")
         return classes if classes is not None else _number("  To predict. Its range")
 
-    made = _without(stored, name)
-    return _accepted(lambda table: made | {"target": {"column": name, **table}}, question)
+    rest = _without(stored, name)
+    return _accepted(lambda table: rest | {"target": {"column": name, **table}}, question)
 
 
-def _accepted(made: Callable[[Json], Json], question: Callable[[], Json | None]) -> Json | None:
+def _accepted(completed: Callable[[Json], Json], question: Callable[[], Json | None]) -> Json | None:
     """Ask until the answer makes a schema that can be, or is empty."""
     from discreet.schema.cell_meaning import SchemaError
     from discreet.schema.schema import Schema
@@ -296,11 +299,11 @@ def _accepted(made: Callable[[Json], Json], question: Callable[[], Json | None])
         if table is None:
             return None
         try:
-            Schema.from_dict(made(table))
+            Schema.from_dict(completed(table))
         except SchemaError as error:
             typer.echo(f"  {escaped(str(error))}")
             continue
-        return made(table)
+        return completed(table)
 
 
 def _ends() -> Json | None:
@@ -337,14 +340,14 @@ def _labels(key: str, words: str) -> Json | None:
 
 def _without(stored: Json, name: str) -> Json:
     """Return the schema without the role that a column has."""
-    columns = {one: table for one, table in stored.get("columns", {}).items() if one != name}
-    found = stored | {"columns": columns, "ignore": [one for one in stored.get("ignore", []) if one != name]}
-    if found.get("person") == name:
-        del found["person"]
+    columns = {other: table for other, table in stored.get("columns", {}).items() if other != name}
+    rest = stored | {"columns": columns, "ignore": [other for other in stored.get("ignore", []) if other != name]}
+    if rest.get("person") == name:
+        del rest["person"]
     for role in ("target", "weight", "offset"):
-        if found.get(role, {}).get("column") == name:
-            del found[role]
-    return found
+        if rest.get(role, {}).get("column") == name:
+            del rest[role]
+    return rest
 
 
 def _write(file: Path, schema: "Schema") -> None:
@@ -353,9 +356,9 @@ def _write(file: Path, schema: "Schema") -> None:
 
     from discreet.atomic_files import passing
 
-    with passing(file) as made:
-        made.write_text(schema.to_toml(), encoding="utf-8")
-        os.replace(made, file)
+    with passing(file) as scratch:
+        scratch.write_text(schema.to_toml(), encoding="utf-8")
+        os.replace(scratch, file)
 
 
 schema.command()(edit)

@@ -75,24 +75,24 @@ def score(
     refuse_both(public_data, ledger, dataset)
     from discreet.cli.options import model_of, table_of
 
-    known = model_of(model)
+    table_model = model_of(model)
     if private:
         check_budget(epsilon, delta, neighbors, None)
-    unit = "record" if known.schema.person is None else "person"
+    unit = "record" if table_model.schema.person is None else "person"
     charge = account(ledger, dataset, str(neighbors), unit, charged=private and not dry_run)
-    rows, settings = table_of(table, known.schema), {"metric": metric, "level": level, "by": by}
-    if private and neighbors.n_is_public and known.schema.person is None:
-        _warn(known.estimator_, rows.count(), epsilon, delta, neighbors, metric, level)
+    rows, settings = table_of(table, table_model.schema), {"metric": metric, "level": level, "by": by}
+    if private and neighbors.n_is_public and table_model.schema.person is None:
+        _warn(table_model.estimator_, rows.count(), epsilon, delta, neighbors, metric, level)
     if dry_run:
         typer.echo(f"would cost epsilon = {epsilon:g}, {neighbors}, per {unit}" if private else "would cost nothing")
         return
     if private:
         charge |= {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
         charge |= {"allow_large_delta": allow_large_delta}
-        found = known.private_score(rows, **settings, **charge)
+        result = table_model.private_score(rows, **settings, **charge)
     else:
-        found = known.public_score(rows, **settings)
-    _show(found, as_json)
+        result = table_model.public_score(rows, **settings)
+    _show(result, as_json)
 
 
 def _warn(
@@ -116,5 +116,5 @@ def _whose(model: Path, table: list[Path], *, needs_dataset: bool) -> str:
     )
 
 
-def _show(found: "PrivateScore", as_json: bool) -> None:
-    typer.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.text())
+def _show(score: "PrivateScore", as_json: bool) -> None:
+    typer.echo(json.dumps(score.to_dict(), indent=2) if as_json else score.text())

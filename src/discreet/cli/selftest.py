@@ -30,16 +30,16 @@ def selftest(
     """
     from discreet.curator import kernel_checks, sampler_checks
 
-    found: list[Check] = []
+    checks: list[Check] = []
     for check in chain(kernel_checks(), sampler_checks(draws)):
-        found.append(check)
+        checks.append(check)
         if not as_json:
             typer.echo(f"{'ok  ' if check.passed else 'FAIL'}  {check.name:<40}{check.found}")
-    passed = all(check.passed for check in found)
+    passed = all(check.passed for check in checks)
     if as_json:
-        echo_json({"passed": passed, "checks": [asdict(check) for check in found]})
+        echo_json({"passed": passed, "checks": [asdict(check) for check in checks]})
     elif passed:
-        typer.echo(f"{len(found)} checks passed")
+        typer.echo(f"{len(checks)} checks passed")
     else:
         typer.echo("do not fit private models with this installation", err=True)
     if not passed:
@@ -54,14 +54,14 @@ def version(
     as_json: AsJson = False,
 ) -> None:
     """Print the versions of discreet and of what its guarantees rest on."""
-    found = {"discreet": __version__, "python": platform.python_version()}
+    versions = {"discreet": __version__, "python": platform.python_version()}
     for name in TRUSTED:
         try:
-            found[name] = installed(name)
+            versions[name] = installed(name)
         except PackageNotFoundError:
-            found[name] = "not installed"
+            versions[name] = "not installed"
     if as_json:
-        echo_json(found)
+        echo_json(versions)
         return
-    for name, number in found.items():
+    for name, number in versions.items():
         typer.echo(f"{name:<14}{number}")

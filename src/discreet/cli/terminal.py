@@ -28,9 +28,9 @@ _COMMANDS = re.compile(
 )
 
 
-def number_of(count: int, one: str, several: str = "") -> str:
+def number_of(count: int, noun: str, plural: str = "") -> str:
     """Return a number and its noun: "1 column", "2 columns"."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def escaped(text: str) -> str:
@@ -38,8 +38,8 @@ def escaped(text: str) -> str:
     return _COMMANDS.sub(_written, text)
 
 
-def _written(found: re.Match[str]) -> str:
-    sign = ord(found[0])
+def _written(match: re.Match[str]) -> str:
+    sign = ord(match[0])
     return f"\\u{sign:04x}" if sign < 0x10000 else f"\\U{sign:08x}"
 
 

@@ -90,7 +90,7 @@ def tune(
         raise Refused(
             "give a table, --schema and --settings (or --rows with --dry-run in place of the table); or --demo"
         )
-    declared, found = _demonstrated() if demo else _described(schema, settings)
+    declared, candidates = _demonstrated() if demo else _described(schema, settings)
     check_budget(epsilon, delta, neighbors, declared.rows or (rows if dry_run else None))
     unit = "record" if declared.person is None else "person"
     charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or demo or dry_run))
@@ -99,7 +99,7 @@ def tune(
     if dry_run and rows:
         declared = replace(declared, rows=rows)
     words = {"stopping": stopping, "mean_runs": mean_runs, "validation_fraction": validation_fraction}
-    search = _search(declared, found, **words, **budget)
+    search = _search(declared, candidates, **words, **budget)
     with _opened(declared, table or [], rows, demo=demo, dry_run=dry_run) as source:
         offer = search.quote(source)
         priced = _priced(offer, validation_fraction)
@@ -152,26 +152,26 @@ def _opened(declared: "Schema", table: list[Path], rows: int | None, *, demo: bo
 def _settings(path: Path) -> Json:
     try:
         text = path.read_text(encoding="utf-8-sig")
-        found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        settings = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError):
         raise Refused("the settings are neither TOML (.toml) nor JSON (.json)") from None
-    if not isinstance(found, dict) or not isinstance(found.get("candidates"), dict):
+    if not isinstance(settings, dict) or not isinstance(settings.get("candidates"), dict):
         raise Refused("the settings need [candidates], lists of parameters such as alpha = [1e-4, 1e-2]")
-    if not isinstance(found.get("estimator", {}), dict):
+    if not isinstance(settings.get("estimator", {}), dict):
         raise Refused("[estimator] lists parameters that all candidates share, such as fit_intercept = false")
-    unknown = sorted(set(found) - {"model", "candidates", "estimator"})
+    unknown = sorted(set(settings) - {"model", "candidates", "estimator"})
     if unknown:
         remedy = ": what is known of the table is declared in the schema" if _MOVED & set(unknown) else ""
         raise Refused(f"unknown settings: {', '.join(unknown)}{remedy}")
-    return found
+    return settings
 
 
-def _search(declared: "Schema", found: Json, **words: Any) -> "TableSearch":
+def _search(declared: "Schema", settings: Json, **words: Any) -> "TableSearch":
     from discreet.cli.options import model_named, registered_models
     from discreet.models.search import DPRandomizedSearch, TableSearch
     from discreet.registry import load_plugins
 
-    name, shared = found.get("model", "auto"), found.get("estimator", {})
+    name, shared = settings.get("model", "auto"), settings.get("estimator", {})
     load_plugins()  # candidates may name their solvers
     if name not in ("auto", *registered_models()):
         raise Refused(f"the model is one of {', '.join(('auto', *registered_models()))}")
@@ -180,7 +180,7 @@ def _search(declared: "Schema", found: Json, **words: Any) -> "TableSearch":
     strange = [key for key in shared if key not in estimator.get_params() or key in ("bounds", "classes", "target")]
     if strange:
         raise Refused(f"[estimator] cannot set {', '.join(strange)}: it has {type(estimator).__name__}'s parameters")
-    return TableSearch(declared, DPRandomizedSearch(estimator.set_params(**shared), found["candidates"], **words))
+    return TableSearch(declared, DPRandomizedSearch(estimator.set_params(**shared), settings["candidates"], **words))
 
 
 def _tuned(search: "TableSearch", source: object, out: Path) -> None:
@@ -206,9 +206,9 @@ def _priced(offer: "Offer", validation_fraction: float) -> Json:
     }
 
 
-def _show(found: Json, certificate: str | None, as_json: bool) -> None:
+def _show(search: Json, certificate: str | None, as_json: bool) -> None:
     if as_json:
-        echo_json(found)
+        echo_json(search)
         return
     from rich.table import Table
 
@@ -217,17 +217,17 @@ def _show(found: Json, certificate: str | None, as_json: bool) -> None:
     console = Console(markup=False, highlight=False)
     looks: Json = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
     table = Table(title="What the selection costs", **looks)
-    table.add_row("total", f"epsilon = {found['epsilon']:.6g}, delta = {found['delta']!r}, {found['neighbors']}")
-    accountants = ", ".join(f"{name} {value:.6g}" for name, value in found["accountants"].items())
-    table.add_row("price", f"{found['price']:.6g} ({accountants})")
-    table.add_row("candidates", f"{found['candidates']}, whose number does not affect the price")
-    table.add_row("runs", f"{found['stopping']}, {found['mean_runs']:g} on average; how many must stay secret")
-    held = f"a fit on {1 - found['validation_fraction']:.0%} of the records, a score on the rest"
-    table.add_row("each run", f"epsilon = {found['run_epsilon']:.6g} for {held}")
+    table.add_row("total", f"epsilon = {search['epsilon']:.6g}, delta = {search['delta']!r}, {search['neighbors']}")
+    accountants = ", ".join(f"{name} {value:.6g}" for name, value in search["accountants"].items())
+    table.add_row("price", f"{search['price']:.6g} ({accountants})")
+    table.add_row("candidates", f"{search['candidates']}, whose number does not affect the price")
+    table.add_row("runs", f"{search['stopping']}, {search['mean_runs']:g} on average; how many must stay secret")
+    held = f"a fit on {1 - search['validation_fraction']:.0%} of the records, a score on the rest"
+    table.add_row("each run", f"epsilon = {search['run_epsilon']:.6g} for {held}")
     if certificate is not None:
-        chosen = ", ".join(f"{name} = {value}" for name, value in found["chosen"].items())
-        table.add_row("chosen", f"{chosen}; noisy score {found['noisy_score']:.4g}")
-        table.add_row("written", found["model"])
+        chosen = ", ".join(f"{name} = {value}" for name, value in search["chosen"].items())
+        table.add_row("chosen", f"{chosen}; noisy score {search['noisy_score']:.4g}")
+        table.add_row("written", search["model"])
     console.print(table)
     if certificate is not None:
         console.print(f"\n{certificate}", soft_wrap=True)

@@ -83,10 +83,10 @@ def given_with(domain: Domain) -> Json:
 
 def _listed(moments: Moments) -> dict[str, object]:
     """Return moments for the certificate; of a covariance a digest of its p^2 numbers."""
-    known = {"mean": moments.mean.tolist(), "scale": moments.scale.tolist()}
+    summary = {"mean": moments.mean.tolist(), "scale": moments.scale.tolist()}
     if moments.covariance is None:
-        return known
-    return {**known, "covariance_sha256": hashlib.sha256(moments.covariance.astype("<f8").tobytes()).hexdigest()}
+        return summary
+    return {**summary, "covariance_sha256": hashlib.sha256(moments.covariance.astype("<f8").tobytes()).hexdigest()}
 
 
 def _vectors(settings: Mapping[str, object], within: str = "") -> Iterator[tuple[str, Any]]:
@@ -107,16 +107,16 @@ def _holds_numbers(value: object) -> bool:
 
 def issued(promised: Certificate, reservation: Reservation | None, session: Session | None = None) -> Certificate:
     """Return what was promised with what only the run tells: where its noise came from, who looked, its charge."""
-    known: Json = {}
+    released: Json = {}
     if session is not None:
         trace = () if session.filter is None else session.filter.trace
-        known = {
+        released = {
             "entropy": session.entropy.name,
             "not_private": doubts(session.entropy, observed=session.is_observed),
             "trace": trace,
         }
     reference = None if reservation is None else reservation.reference
-    return replace(promised, created=date.today().isoformat(), ledger=reference, **known)
+    return replace(promised, created=date.today().isoformat(), ledger=reference, **released)
 
 
 Asked = ParamSpec("Asked")

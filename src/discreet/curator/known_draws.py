@@ -56,32 +56,32 @@ def check_planned(plan: Plan, loss: Loss, *, pure: bool, sparse: bool) -> None:
 def check_gaussian() -> None:
     """Raise ``StaleKernels`` unless the exact Gaussian sampler gives its known answers on a fixed stream."""
     check_cipher()
-    found = rounded_gaussian(4, 20, SeededEntropy(1)).tolist()
-    require(found == [696207, -356740, -678959, -285812], "the Gaussian sampler fails its known answers")
+    draws = rounded_gaussian(4, 20, SeededEntropy(1)).tolist()
+    require(draws == [696207, -356740, -678959, -285812], "the Gaussian sampler fails its known answers")
 
 
 @once_for_classes
 def check_laplace() -> None:
     """Raise ``StaleKernels`` unless the exact Laplace sampler gives its known answers on a fixed stream."""
     check_cipher()
-    found = discrete_laplace(4, 20, SeededEntropy(1)).tolist()
-    require(found == [-1676727, -1618737, -730481, -169126], "the Laplace sampler fails its known answers")
+    draws = discrete_laplace(4, 20, SeededEntropy(1)).tolist()
+    require(draws == [-1676727, -1618737, -730481, -169126], "the Laplace sampler fails its known answers")
 
 
 @once_for_classes
 def check_poisson() -> None:
     """Raise ``StaleKernels`` unless Poisson samples are the known ones on a fixed stream."""
     check_cipher()
-    found = poisson_sample(120, 1 << 12, SeededEntropy(1)).tolist()
-    require(found == [13, 25, 32, 53, 68, 107], "the sampler of records fails its known answers")
+    draws = poisson_sample(120, 1 << 12, SeededEntropy(1)).tolist()
+    require(draws == [13, 25, 32, 53, 68, 107], "the sampler of records fails its known answers")
 
 
 @once_for_classes
 def check_cipher() -> None:
     """Raise ``StaleKernels`` unless the cipher gives the published blocks, and goes on from each to the next."""
     for key, counter, nonce, stream in _VECTORS:
-        found = chacha20_words(key, 8, first=counter, nonce=nonce)
-        require(found.tobytes().hex() == stream, "the cipher fails its known answers")
+        words = chacha20_words(key, 8, first=counter, nonce=nonce)
+        require(words.tobytes().hex() == stream, "the cipher fails its known answers")
     parts = np.frombuffer(_KEY + bytes(16), dtype=np.uint32)
     plain = np.empty((3, chacha20.WORDS), dtype=np.uint64)
     for group, out in enumerate(plain):
@@ -156,8 +156,8 @@ def poisson_check(n: int, entropy: Entropy, numerator: int = 6554) -> Check:
     statistic = float((((halves - q * sizes) ** 2) / (q * (1 - q) * sizes)).sum())
     passed, probability = _judged(statistic, 2)
     ordered = bool((np.diff(chosen) > 0).all())
-    found = f"{len(chosen)} of {n} units, p = {probability:.2g}"
-    return Check(f"Poisson sampling, q = {q:.3g}", passed and ordered, found)
+    result = f"{len(chosen)} of {n} units, p = {probability:.2g}"
+    return Check(f"Poisson sampling, q = {q:.3g}", passed and ordered, result)
 
 
 def _judged(statistic: float, freedom: int) -> tuple[bool, float]:

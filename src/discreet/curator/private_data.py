@@ -167,10 +167,10 @@ class PrivateData:
     def filled(self) -> "PrivateData":
         """Return the same records with the zeros of a sparse table stored: the container changes, no value does."""
         admission.check_containers(self.__X, self.__groups, self.scaling)
-        made = copy(self)
-        made.__is_sparse = False  # what is stored is decided here, and done once it is charged for
-        made.__last_domain = made.__passed = None
-        return made
+        dense = copy(self)
+        dense.__is_sparse = False  # what is stored is decided here, and done once it is charged for
+        dense.__last_domain = dense.__passed = None
+        return dense
 
     def public_n(self, neighbors: Neighbors) -> int | None:
         """Return the number of records (persons): read where neighbors agree on it, else only as declared."""
@@ -253,9 +253,9 @@ class PrivateData:
             if self.__stream.estimates is not None:
                 raise Unsupported("ranges are estimated under a fixed plan: declare them, or use another solver")
             return plan
-        for asked in (self.__stream.estimates, self.__stream.checks):
-            if asked is not None:
-                plan = replace(plan, releases=(*plan.releases, asked.release(plan, pure=pure)))
+        for counts in (self.__stream.estimates, self.__stream.checks):
+            if counts is not None:
+                plan = replace(plan, releases=(*plan.releases, counts.release(plan, pure=pure)))
         return plan
 
     def reserve(self, priced: PricedPlan, claims: Sequence[Claim] = (), **words: Any) -> Reservation | None:
@@ -280,8 +280,8 @@ class PrivateData:
     def __charged(self, priced: PricedPlan) -> tuple[PricedPlan, Reservation | None] | None:
         """Take the charge of this plan, once: a copy of the data shares the list, and no two threads pop one entry."""
         with suppress(IndexError):
-            found = self.__charges.pop()
-            return found if found[0] is priced else None
+            charge = self.__charges.pop()
+            return charge if charge[0] is priced else None
         return None
 
     def recognize(self, reservation: Reservation | None, rows: object = None) -> None:
@@ -290,8 +290,8 @@ class PrivateData:
         ``rows`` are the features of a stream that has been read.
         """
         if reservation is not None:
-            found = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
-            reservation.ledger.recognize(reservation.dataset, found)
+            fingerprint = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
+            reservation.ledger.recognize(reservation.dataset, fingerprint)
 
     def read_elsewhere(self, reservation: Reservation | None, n: int | None) -> RowsElsewhere:
         """Have the rows of a stream on a cluster read and kept there, for what must cut them into parts.
@@ -324,8 +324,8 @@ class PrivateData:
             public = n if priced.budget.neighbors.n_is_public else None
             engine = self.__read_elsewhere(stream, loss, reservation, checks, public)
         if checks is not None and stream.checks is not None:
-            found = checks.released()
-            self.__checked = stream.checks.described(found.counts, found.noise_std)
+            counts = checks.released()
+            self.__checked = stream.checks.described(counts.counts, counts.noise_std)
         return engine
 
     def __read(
@@ -389,8 +389,8 @@ class PrivateData:
     def __check_reading(self, plan: Plan) -> None:
         """Refuse a plan that does not pay for what reading the stream releases."""
         if self.__stream is not None and not isinstance(plan, AdaptivePlan):
-            asked = {QUERY: self.__stream.estimates, CHECKS: self.__stream.checks}
-            if {query for query, what in asked.items() if what is not None} - {r.query for r in plan.releases}:
+            counted = {QUERY: self.__stream.estimates, CHECKS: self.__stream.checks}
+            if {query for query, what in counted.items() if what is not None} - {r.query for r in plan.releases}:
                 raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
     def open(
@@ -413,10 +413,10 @@ class PrivateData:
         charged = self.__charged(priced)
         if charged is None:
             self.reserve(priced, label=label)
-        made = charged or self.__charged(priced)
-        if made is None:
+        charge = charged or self.__charged(priced)
+        if charge is None:
             raise PlanViolation("this plan's charge was opened by another thread: reserve and open it in one")
-        reservation = made[1]
+        reservation = charge[1]
         with settled(None if charged else reservation):
             domain = replace(self.domain(priced.budget.neighbors, loss), start=start, moments=moments)
             engine = within_memory(lambda: self.__admitted(loss, reservation, priced, domain.n))
@@ -503,18 +503,18 @@ class PrivateData:
 
     def facts(self, priced: PricedPlan) -> Json:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
-        asked = {release.query for release in priced.plan.releases}
-        found = {"unit": self.unit, **self.bounds.to_dict(), "n": self.public_n(priced.budget.neighbors)}
+        queries = {release.query for release in priced.plan.releases}
+        facts = {"unit": self.unit, **self.bounds.to_dict(), "n": self.public_n(priced.budget.neighbors)}
         if self.__factors is not None:
-            found["class_weights"] = list(self.__factors)
-        found |= {**self.declared, **self.__kept(priced.budget.neighbors)}
-        if self.__stream is not None and self.__stream.estimates is not None and QUERY in asked:
-            found[ESTIMATED_RANGES] = list(self.__stream.estimates.names)
+            facts["class_weights"] = list(self.__factors)
+        facts |= {**self.declared, **self.__kept(priced.budget.neighbors)}
+        if self.__stream is not None and self.__stream.estimates is not None and QUERY in queries:
+            facts[ESTIMATED_RANGES] = list(self.__stream.estimates.names)
         if self.__checked is not None:
-            found[CHECKED] = self.__checked
-        elif self.__stream is not None and self.__stream.checks is not None and CHECKS in asked:
-            found[CHECKED] = list(self.__stream.checks.names)
-        return found
+            facts[CHECKED] = self.__checked
+        elif self.__stream is not None and self.__stream.checks is not None and CHECKS in queries:
+            facts[CHECKED] = list(self.__stream.checks.names)
+        return facts
 
 
 def _class_weights(factors: Any, classes: Sequence[Any] | None) -> tuple[float, ...] | None:

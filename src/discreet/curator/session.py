@@ -117,13 +117,13 @@ def idealized(plan: Plan, budget: Budget) -> tuple[str, ...]:
     """Why a proof is of real numbers, where the lattice does not reach; empty where the bits that run are covered."""
     if not budget.is_private:
         return ()
-    asked = {release.query for release in plan.releases if release.count}
-    found = []
-    if budget.is_pure and asked & {"noisy_minimizer", "noisy_descent", "perturb_objective"}:
-        found.append("the noise's length is drawn in floating point (a Gamma variable), not on the lattice")
-    if any(query.startswith("sample_") for query in asked):
-        found.append("the draw from the exponential mechanism's density is in floating point, not on the lattice")
-    return tuple(found)
+    queries = {release.query for release in plan.releases if release.count}
+    reasons = []
+    if budget.is_pure and queries & {"noisy_minimizer", "noisy_descent", "perturb_objective"}:
+        reasons.append("the noise's length is drawn in floating point (a Gamma variable), not on the lattice")
+    if any(query.startswith("sample_") for query in queries):
+        reasons.append("the draw from the exponential mechanism's density is in floating point, not on the lattice")
+    return tuple(reasons)
 
 
 def doubts(entropy: Entropy, *, observed: bool) -> tuple[str, ...]:

@@ -35,5 +35,5 @@ def json_schema(name: str) -> Json:
     """
     if name not in NAMES:
         raise ValueError(f"there is a JSON Schema of {', '.join(NAMES)}")
-    found: Json = json.loads(files("discreet.json_schemas").joinpath(f"{name}.json").read_text("utf-8"))
-    return found
+    schema: Json = json.loads(files("discreet.json_schemas").joinpath(f"{name}.json").read_text("utf-8"))
+    return schema

@@ -147,8 +147,8 @@ def _as_granted(account: Account, body: Json) -> Account:
     return replace(account, caps=caps)
 
 
-def _close(stored: int, found: int) -> bool:
-    return stored <= found * (1 + 1e-9) + 2 and found <= stored * (1 + 1e-9) + 2
+def _close(stored: int, computed: int) -> bool:
+    return stored <= computed * (1 + 1e-9) + 2 and computed <= stored * (1 + 1e-9) + 2
 
 
 def _moved(accounts: dict[str, Account], name: str) -> list[Account]:
@@ -170,7 +170,7 @@ class _Prices:
             generous = replace(budget, epsilon=budget.epsilon * (1 + 1e-6))  # for rounding, as below
             self._found[key] = account.charge(price_plan(events, generous))
         pairs = zip(charge, self._found[key], strict=True)
-        return all(stored >= found * (1 - 1e-6) - 2 for stored, found in pairs)
+        return all(stored >= computed * (1 - 1e-6) - 2 for stored, computed in pairs)
 
 
 def check_certificate(
@@ -194,7 +194,7 @@ def check_certificate(
             "the certificate's charge is not in this ledger: it was rolled back to an older copy, or the certificate "
             "was changed"
         )
-    body, account = entry.contents, next(one for one in accounts if one.name == entry.dataset)
+    body, account = entry.contents, next(candidate for candidate in accounts if candidate.name == entry.dataset)
     if body["events"] != [event.to_dict() for event in certificate.events]:
         raise LedgerError("the certificate lists other releases than were charged: do not rely on it")
     charged = {**body["budget"], "unit": account.unit}

@@ -91,16 +91,16 @@ _KNOWN = "SELECT dataset, digest, sketch FROM known"
 _NOTED = "INSERT INTO notice (dataset, other, share) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 
 
-def compare(at: Connection, own: Account, fingerprint: Fingerprint) -> None:
+def compare(at: Connection, account: Account, fingerprint: Fingerprint) -> None:
     """Compare records with those of all data sets, keep their fingerprint the first time, note what does not fit."""
-    dataset = own.name
+    dataset = account.name
     at.run(_SEEN, dataset)
     parents = dict(at.rows("SELECT name, parent FROM account"))
     fingerprints = {name: Fingerprint.stored(*stored) for name, *stored in at.rows(_KNOWN)}
     if dataset not in fingerprints:
         at.run("INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?)", dataset, *fingerprint.stores())
     for name, other in fingerprints.items():
-        if name != own.parent and parents[name] != dataset:
+        if name != account.parent and parents[name] != dataset:
             share = _share(fingerprint, other, is_own=name == dataset)
             if (share < NOTICEABLE) == (name == dataset):
                 at.run(_NOTED, dataset, name, share)

@@ -285,14 +285,14 @@ class Ledger:
         if charge_id is not None:
             charge_id = name_of(charge_id)
         events, budget = require_priced(priced).events, priced.budget
-        known = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
-        dataset = known.name
-        if known.neighbors is not budget.neighbors or known.unit != unit:
+        terms = self._terms.get(dataset) or self._terms.setdefault(dataset, self.account(dataset))
+        dataset = terms.name
+        if terms.neighbors is not budget.neighbors or terms.unit != unit:
             raise LedgerError(
-                f"{dataset!r} is registered for {known.neighbors} per {known.unit}: "
-                f"fit with neighbors={str(known.neighbors)!r}, and groups= for persons only"
+                f"{dataset!r} is registered for {terms.neighbors} per {terms.unit}: "
+                f"fit with neighbors={str(terms.neighbors)!r}, and groups= for persons only"
             )
-        charge = known.charge(priced)
+        charge = terms.charge(priced)
         body: Json = {
             "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": str(budget.neighbors)},
             "events": [event.to_dict() for event in events],
@@ -300,18 +300,18 @@ class Ledger:
             "about": about,
         }
         if certificates:
-            body["certificates"] = sorted({one.public_digest() for one in certificates})
+            body["certificates"] = sorted({member.public_digest() for member in certificates})
         try:
             with self._store.writing() as at:
                 if charge_id is not None and (old := rows.entry_of_charge(at, charge_id)):
                     return self._reservation(at, old, _repeated(at, old, dataset, body))
                 family = rows.family(at, dataset)
-                if not all(one.charged(charge).is_within for one in family):
+                if not all(member.charged(charge).is_within for member in family):
                     raise OverCap
                 entry = self._append(at, "charge", dataset, body, charge_id=charge_id, charge=charge)
                 return self._reservation(at, entry)
         except OverCap:
-            unpriced = not charge.is_pure and (known.delta == 0 or charge.has_no_share)
+            unpriced = not charge.is_pure and (terms.delta == 0 or charge.has_no_share)
             raise BudgetExceeded(_UNPRICED if unpriced else _exhausted(self.spent(dataset))) from None
 
     def recognize(self, dataset: str, fingerprint: Fingerprint) -> None:
@@ -585,8 +585,8 @@ def _released(at: Connection, charge_id: str | None) -> str | None:
 
 def _repeated(at: Connection, old: Entry, dataset: str, body: Json) -> str | None:
     """Return what the same charge released before; None: it may run under the charge that stands."""
-    asked, before = ({name: one.get(name) for name in _ASKED} for one in (body, old.contents))
-    if old.dataset != dataset or canonical(before) != canonical(asked):
+    request, before = ({name: stored.get(name) for name in _ASKED} for stored in (body, old.contents))
+    if old.dataset != dataset or canonical(before) != canonical(request):
         raise LedgerError("this charge_id was used before, for something else: give each charge an id of its own")
     release, promised = _released(at, old.charge_id), old.contents.get("certificates")
     if release is None and promised not in (None, body.get("certificates")):

@@ -73,16 +73,16 @@ def append(at: Connection, entry: Entry) -> None:
 
 def entry_of_charge(at: Connection, charge_id: str) -> Entry | None:
     """Return the entry of a charge id, if there is one."""
-    found = at.rows(f"SELECT {_ENTRY} FROM entry WHERE charge_id = ?", charge_id)
-    return _entry(found[0]) if found else None
+    rows = at.rows(f"SELECT {_ENTRY} FROM entry WHERE charge_id = ?", charge_id)
+    return _entry(rows[0]) if rows else None
 
 
 def entries(at: Connection, dataset: str | None = None, limit: int | None = None) -> list[Entry]:
     """The entries in order, of one data set where one is named; the last ``limit``."""
     where, values = ("WHERE dataset = ?", (dataset,)) if dataset is not None else ("", ())
     cut = f"LIMIT {int(limit)}" if limit is not None else ""
-    found = at.rows(f"SELECT {_ENTRY} FROM entry {where} ORDER BY seq DESC {cut}", *values)
-    return [_entry(row) for row in reversed(found)]
+    rows = at.rows(f"SELECT {_ENTRY} FROM entry {where} ORDER BY seq DESC {cut}", *values)
+    return [_entry(row) for row in reversed(rows)]
 
 
 def accounts(at: Connection) -> list[Account]:
@@ -92,14 +92,14 @@ def accounts(at: Connection) -> list[Account]:
 
 def account(at: Connection, name: str) -> Account | None:
     """One account."""
-    found = at.rows(f"SELECT {_ACCOUNT} FROM account WHERE name = ?", name)
-    return _account(found[0]) if found else None
+    rows = at.rows(f"SELECT {_ACCOUNT} FROM account WHERE name = ?", name)
+    return _account(rows[0]) if rows else None
 
 
 def family(at: Connection, name: str) -> list[Account]:
     """The accounts that a charge to this one moves: itself, and its parts."""
-    found = at.rows(f"SELECT {_ACCOUNT} FROM account WHERE name = ? OR parent = ?", name, name)
-    return [_account(row) for row in found]
+    rows = at.rows(f"SELECT {_ACCOUNT} FROM account WHERE name = ? OR parent = ?", name, name)
+    return [_account(row) for row in rows]
 
 
 def add(at: Connection, new: Account) -> None:

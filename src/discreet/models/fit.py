@@ -76,8 +76,8 @@ def choose_solver(
             )
         return filled(solver, domain, loss, penalty, budget), ("solver configured by the user",)
     if solver not in solver_names():
-        known = ", ".join(solver_names())
-        raise Unsupported(f"solver must be one of {known}, or a solver object such as GradientDescent(n_steps=50)")
+        names = ", ".join(solver_names())
+        raise Unsupported(f"solver must be one of {names}, or a solver object such as GradientDescent(n_steps=50)")
     if solver == "auto":
         from discreet.default.explain import expectations  # here: a fit imports no solver but its own
         from discreet.default.table import Facts, choose

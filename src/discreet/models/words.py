@@ -1,4 +1,4 @@
-"""What users are told about the estimators: shared docstrings, advice on unknown parameters, and warnings.
+"""What users read about the estimators: shared docstrings, advice on unknown parameters, and warnings.
 
 A class describes its own parameters and attributes; ``filled`` adds those that mean the same in all of them, in the
 order of the signature and with its defaults, so that ``help`` shows all of them. ``__init__`` names every parameter, as

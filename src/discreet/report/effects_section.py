@@ -213,18 +213,18 @@ def effects_section(summary: "Summary | str") -> str:
 
 def _effects(summary: "Summary") -> list[_Effect]:
     """Return the effects in the summary's order, without ratios' intercepts and coefficients of smooth curves."""
-    found, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
-    made, alone = [], set(summary.structure.ratios)
+    columns, places = summary.columns(), summary.blocks or [("", name) for name in summary.names]
+    effects, alone = [], set(summary.structure.ratios)
     for j, (group, name) in enumerate(places):
         is_intercept = not summary.structure.terms[j]
         if j not in alone and (summary.ratio or not is_intercept):
             continue
-        at = tuple(float(found[column][j]) for column in ("coef", "low", "high"))
+        at = tuple(float(columns[column][j]) for column in ("coef", "low", "high"))
         value, low, high = (_text(_ratio(x) if summary.ratio else x) for x in at)
         interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
-        cells = (value, interval, _p(float(found["p"][j])))
-        made.append(_Effect(group, name, at, cells, is_intercept))  # type: ignore[arg-type]
-    return made
+        cells = (value, interval, _p(float(columns["p"][j])))
+        effects.append(_Effect(group, name, at, cells, is_intercept))  # type: ignore[arg-type]
+    return effects
 
 
 def _columns(summary: "Summary") -> str:
@@ -267,18 +267,18 @@ def _forest(effects: Sequence[_Effect], ratio: str) -> str:
         if effect.group and effect.group != group:
             lines.append(_line("row heading", effect.group, "", ""))
         group = effect.group or group
-        own = max((abs(x) for x in effect.at if math.isfinite(x)), default=0.0)
-        scale = common if ratio else (-own, own)
+        reach = max((abs(x) for x in effect.at if math.isfinite(x)), default=0.0)
+        scale = common if ratio else (-reach, reach)
         lines.append(_line(f"row deep{int(bool(effect.group))}", effect.name, _mark(effect, scale), effect.cells[0]))
     first, rest = lines[:FIRST], lines[FIRST:]
-    told = f"Forest plot of {len(drawn)} effects with their intervals. The table below has the numbers."
+    description = f"Forest plot of {len(drawn)} effects with their intervals. The table below has the numbers."
     note = (
         f"Dots are {ratio}s on a logarithmic scale, whiskers their intervals; the line is at 1: no effect."
         if ratio
         else "Dots are the effects, whiskers their intervals, each on a scale of its own; the line is at 0: no effect."
     )
     axis = _axis(common, ratio)
-    figure = f'<div role="img" aria-label="{told}">{"".join(first)}{axis}</div><figcaption>{note}</figcaption>'
+    figure = f'<div role="img" aria-label="{description}">{"".join(first)}{axis}</div><figcaption>{note}</figcaption>'
     shown = f'<figure class="forest">{figure}</figure>'
     if not rest:
         return shown
@@ -351,6 +351,6 @@ def _details(summary: "Summary") -> str:
         + "</tr>"
         for name, *cells in rows
     )
-    told = "Coefficients, standard errors, and how much wider they are than without privacy (inflation)"
-    shown = table(head, body, label=told, numbers=range(1, len(head)), kind="wide stacked")
-    return f"<details><summary>{told}</summary>{shown}</details>"
+    description = "Coefficients, standard errors, and how much wider they are than without privacy (inflation)"
+    shown = table(head, body, label=description, numbers=range(1, len(head)), kind="wide stacked")
+    return f"<details><summary>{description}</summary>{shown}</details>"

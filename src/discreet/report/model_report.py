@@ -154,18 +154,22 @@ class ModelReport:
         return document(self.title, "\n".join(part for part in parts if part))
 
     def _cards(self) -> str:
-        made, one = self.certificate, one_of(self.certificate)
+        certificate, unit = self.certificate, one_of(self.certificate)
         cards: list[tuple[str, str, str]] = []
-        if made.is_private:
-            cards.append(("epsilon", number(made.epsilon, 4), f"for each {one}"))
+        if certificate.is_private:
+            cards.append(("epsilon", number(certificate.epsilon, 4), f"for each {unit}"))
             cards.append(
-                ("delta", number(made.delta) if made.delta else "0", "allowed slack" if made.delta else "no slack")
+                (
+                    "delta",
+                    number(certificate.delta) if certificate.delta else "0",
+                    "allowed slack" if certificate.delta else "no slack",
+                )
             )
-        n = made.assumed_public.get("n")
+        n = certificate.assumed_public.get("n")
         if n is not None:
-            cards.append((f"{one}s", f"{n:,}" if isinstance(n, int) else str(n), "taken as public"))
-        asked = sum(event.count for event in released(made))
-        cards.append(("releases", f"{asked:,}", str(made.solver.get("name", ""))))
+            cards.append((f"{unit}s", f"{n:,}" if isinstance(n, int) else str(n), "taken as public"))
+        n_releases = sum(event.count for event in released(certificate))
+        cards.append(("releases", f"{n_releases:,}", str(certificate.solver.get("name", ""))))
         if self.spent is not None:
             cards.append(("budget left", percent(1 - min(1.0, self.spent.share), 0), "of the data set's cap"))
         body = "".join(
@@ -178,20 +182,20 @@ class ModelReport:
         if not self.coefficients or isinstance(self.effects, Summary):  # one number per effect
             return ""
         slopes, curved = [c for c in self.coefficients if not c.is_intercept], {curve.column for curve in self.curves}
-        known = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
+        with_noise = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
         said = [self.units if self.units.endswith(".") or not self.units else f"In {self.units}."]
-        if known:
+        if with_noise:
             said.append("Dots are coefficients, whiskers their intervals; each column has its own scale.")
-        notes = [covers(self.level)] if known else []
+        notes = [covers(self.level)] if with_noise else []
         if any(c.is_intercept for c in self.coefficients):
             notes.append("The intercept is shown only in the table, because its scale differs.")
-        warned = [ALL_NOISE] if all_noise(known) else []
+        warned = [ALL_NOISE] if all_noise(with_noise) else []
         shown = coefficient_table(self.coefficients, self.level)
         return "\n".join(
             [
                 '<h2 id="coefficients">Coefficients</h2>',
                 paragraphs([" ".join(part for part in said if part), *warned]) if any(said) else "",
-                coefficient_figure([c for c in self.coefficients if c.column not in curved]) if known else "",
+                coefficient_figure([c for c in self.coefficients if c.column not in curved]) if with_noise else "",
                 paragraphs(notes, "note"),
                 noise_curves(self.curves, deviations(self.level, pure=self.certificate.delta == 0)),
                 f"<details><summary>The numbers of all {len(self.coefficients)}, as a table</summary>{shown}</details>",
@@ -206,20 +210,24 @@ class ModelReport:
         return f'<h2 id="budget">Budget</h2>\n{body}'
 
     def _public(self) -> str:
-        made, one = self.certificate, one_of(self.certificate)
-        relation = _RELATIONS[str(made.neighbors)].format(one=one)
+        certificate, unit = self.certificate, one_of(self.certificate)
+        relation = _RELATIONS[str(certificate.neighbors)].format(one=unit)
         facts = [
-            Fact("unit of privacy", "one row" if made.unit == "record" else "all rows of one person", "declared"),
+            Fact(
+                "unit of privacy", "one row" if certificate.unit == "record" else "all rows of one person", "declared"
+            ),
             Fact("relation", relation, "declared"),
             *self.facts,
         ]
         named = {fact.name for fact in self.facts}
         if not self.facts:
-            public = made.assumed_public.items()
+            public = certificate.assumed_public.items()
             facts += [Fact(name, _plain(value)) for name, value in public if name not in (CHECKED, GIVEN)]
-        elif "n" in made.assumed_public and not named & {"n", f"{one}s", f"number of {one}s"}:
-            facts.append(Fact(f"number of {one}s", _plain(made.assumed_public["n"]), "container"))
-        facts += [Fact(name, _plain(value), "given") for name, value in made.assumed_public.get(GIVEN, {}).items()]
+        elif "n" in certificate.assumed_public and not named & {"n", f"{unit}s", f"number of {unit}s"}:
+            facts.append(Fact(f"number of {unit}s", _plain(certificate.assumed_public["n"]), "container"))
+        facts += [
+            Fact(name, _plain(value), "given") for name, value in certificate.assumed_public.get(GIVEN, {}).items()
+        ]
         rows = [
             f'<tr><th scope="row">{isolated(fact.name)}</th><td class="words">{isolated(fact.text)}</td><td>'
             f'<span class="badge {"estimated" if fact.source == "estimated" else ""}">'
@@ -227,7 +235,7 @@ class ModelReport:
             for fact in facts
         ]
         said = ["The guarantee relies on these facts. They were declared, not measured, unless marked as estimated."]
-        if GIVEN in made.assumed_public:
+        if GIVEN in certificate.assumed_public:
             said.append(
                 "Facts handed in as public are the user's numbers. If they were computed from the rows, that release "
                 "was not accounted for."
@@ -245,8 +253,8 @@ class ModelReport:
         return '<h2 id="forecast">Other budgets, other tables</h2>\n' + curves_section(self.forecast)
 
     def _footer(self) -> str:
-        made = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)
-        return f"<footer>Made by discreet {escape(made)}. This page fetches nothing and runs no program.</footer>"
+        origin = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)
+        return f"<footer>Made by discreet {escape(origin)}. This page fetches nothing and runs no program.</footer>"
 
 
 def _plain(value: object) -> str:

@@ -95,8 +95,10 @@ def coefficient_figure(coefficients: Sequence[Coefficient]) -> str:
         return ""
     rows, cut = _rows(drawn)
     first, rest = rows[:cut], rows[cut:]
-    told = f"Dot and whisker figure of {len(drawn)} coefficients, column by column. The table below has the numbers."
-    parts = [_forest(first, told)]
+    description = (
+        f"Dot and whisker figure of {len(drawn)} coefficients, column by column. The table below has the numbers."
+    )
+    parts = [_forest(first, description)]
     if rest:
         more = sum(row.coefficient is not None for row in rest)
         folded = _forest(rest, f"The figure goes on with {more} coefficients.")
@@ -107,9 +109,9 @@ def coefficient_figure(coefficients: Sequence[Coefficient]) -> str:
 def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
     """All numbers, to read and to copy."""
     several, units = any(c.output for c in coefficients), any(c.unit for c in coefficients)
-    known = any(c.half_width is not None for c in coefficients)
+    has_noise = any(c.half_width is not None for c in coefficients)
     head = ["coefficient", *(["output"] if several else []), *(["unit"] if units else []), "value"]
-    head += [f"± (half-width, {100 * level:g}%)"] if known else []
+    head += [f"± (half-width, {100 * level:g}%)"] if has_noise else []
     rows = []
     for c in in_order(coefficients):
         value, half_width = rounded(c.value, c.half_width)
@@ -117,7 +119,7 @@ def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
         cells += [f"<td>{isolated(c.output)}</td>"] if several else []
         cells += [f"<td>{isolated(c.unit)}</td>"] if units else []
         cells.append(f'<td class="number">{_signed(value)}</td>')
-        cells += [f'<td class="number">{half_width}</td>'] if known else []
+        cells += [f'<td class="number">{half_width}</td>'] if has_noise else []
         rows.append(f"<tr>{''.join(cells)}</tr>")
     numbers = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
     return table(head, rows, label="Coefficients", numbers=numbers)
@@ -130,10 +132,10 @@ def _signed(text: str) -> str:
 
 def _groups(coefficients: Iterable[Coefficient]) -> list[list[Coefficient]]:
     """One list per column, in the order in which the columns come."""
-    found: dict[tuple[str, str], list[Coefficient]] = {}
+    groups: dict[tuple[str, str], list[Coefficient]] = {}
     for c in coefficients:
-        found.setdefault((c.column, "" if c.column else c.name), []).append(c)
-    return list(found.values())
+        groups.setdefault((c.column, "" if c.column else c.name), []).append(c)
+    return list(groups.values())
 
 
 def in_order(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
@@ -178,9 +180,9 @@ def _within(name: str, column: str) -> str:
     return rest[1:-1] if rest[:1] + rest[-1:] in ("[]", "()") else rest or name
 
 
-def _forest(rows: Sequence[_Row], told: str) -> str:
+def _forest(rows: Sequence[_Row], description: str) -> str:
     body = "".join(_line(row) for row in rows)
-    return f'<figure class="forest"><div role="img" aria-label="{told}">{body}{_zero()}</div></figure>'
+    return f'<figure class="forest"><div role="img" aria-label="{description}">{body}{_zero()}</div></figure>'
 
 
 def _line(row: _Row) -> str:
@@ -257,23 +259,23 @@ class Score:
     parts: Sequence[ScorePart] = ()
 
     @classmethod
-    def from_dict(cls, found: Any) -> "Score":
+    def from_dict(cls, stored: Any) -> "Score":
         """Return the score that ``PrivateScore.to_dict`` or ``discreet score --json`` wrote.
 
         Its certificate is priced again: what a score claims to have cost is not taken on the file's word.
         """
         try:
-            return cls._read(found)
+            return cls._read(stored)
         except (AccountingError, AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise Unsupported("this is not a score as `discreet score --json` writes it") from None
 
     @classmethod
-    def _read(cls, found: Mapping[str, Any]) -> "Score":
-        words, stored, n = words_of(found["metric"]), found["certificate"], found["n"]
-        low, high, level = (_number(found[name]) for name in ("low", "high", "level"))
+    def _read(cls, score: Mapping[str, Any]) -> "Score":
+        words, stored, n = words_of(score["metric"]), score["certificate"], score["n"]
+        low, high, level = (_number(score[name]) for name in ("low", "high", "level"))
         parts = tuple(
             ScorePart(str(part["name"]), *(_number(part[name]) for name in ("value", "low", "high")))
-            for part in found.get("parts", ())
+            for part in score.get("parts", ())
         )
         rows = "rows" if n is None else f"{int(n):,} rows"
         epsilon, note = 0.0, f"on {rows} that were declared public"
@@ -282,7 +284,7 @@ class Score:
             certificate.verify()
             note = f"on {rows}, with noise; {certificate.headline}"
             epsilon = certificate.epsilon
-        return cls(words, _number(found["value"]), low, high, level, epsilon, note, parts)
+        return cls(words, _number(score["value"]), low, high, level, epsilon, note, parts)
 
 
 def _number(value: Any) -> float:
@@ -479,7 +481,7 @@ def cost_forecast(
         plan = _plan(setting, int(n))
         inference = getattr(estimator, "inference", None)
         released = _plan(setting, int(n), cov_type=estimator.cov_type) if inference else plan
-        found, remarks = _simulation(setting, plan, int(n), seconds)
+        simulated, remarks = _simulation(setting, plan, int(n), seconds)
     except DiscreetError:
         return None
     return CostForecast(
@@ -487,8 +489,8 @@ def cost_forecast(
         p=setting.n_columns,
         epsilon=float(estimator.epsilon),
         score=setting.target.score_name,
-        over_epsilon=_points(found.over_epsilon, lambda row: row.epsilon) if found else (),
-        over_rows=_points(found.over_n, lambda row: float(row.n)) if found else (),
+        over_epsilon=_points(simulated.over_epsilon, lambda row: row.epsilon) if simulated else (),
+        over_rows=_points(simulated.over_n, lambda row: float(row.n)) if simulated else (),
         steps=tuple(release.query for release in released.releases if release.count),
         remarks=remarks,
     )
@@ -518,18 +520,18 @@ def _simulation(setting: "Setting", plan: "Plan", n: int, seconds: float) -> "tu
         return None, ("Not simulated: subsampled steps take too long to price at other settings.",)
     if setting.n_columns > WIDEST:
         return None, (f"Not simulated: more than {WIDEST} columns take too long.",)
-    own, end = float(setting.estimator.epsilon), time.thread_time() + seconds
+    epsilon, end = float(setting.estimator.epsilon), time.thread_time() + seconds
 
     def on_time(done: int, total: int) -> None:
         if time.thread_time() > end:  # of this thread: a busy machine must not change the page
             raise _Late
 
     try:
-        found = forecast(
+        simulated = forecast(
             setting.estimator,
             n,
             setting.n_columns,
-            epsilons=[own * by for by in MULTIPLES],
+            epsilons=[epsilon * by for by in MULTIPLES],
             n_grid=[max(2, round(n * by)) for by in MULTIPLES],
             seeds=FITS,
             max_cells=CELLS,
@@ -538,7 +540,7 @@ def _simulation(setting: "Setting", plan: "Plan", n: int, seconds: float) -> "tu
         )
     except _Late:
         return None, (f"Not simulated: it takes more than {seconds:g} seconds. Use DPLinearModel.forecast.",)
-    return found, found.remarks
+    return simulated, simulated.remarks
 
 
 def _points(rows: "tuple[ForecastRow, ...]", x: "Callable[[ForecastRow], float]") -> tuple[Simulated, ...]:
@@ -593,17 +595,17 @@ def _answer(forecast: CostForecast) -> str:
         return _shown(forecast, min(points, key=lambda point: abs(math.log(point.at / at))).lost)
 
     epsilon, rows = forecast.epsilon, float(forecast.n)
-    asked = near(forecast.over_epsilon, epsilon)
+    at_budget = near(forecast.over_epsilon, epsilon)
     others = [near(forecast.over_epsilon, epsilon * by) for by in (0.5, 2)]
     others += [near(forecast.over_rows, rows * by) for by in (0.5, 2)]
     moved = (
         f"With half the epsilon it costs {others[0]}, with twice the epsilon {others[1]}, with half the rows "
         f"{others[2]} and with twice the rows {others[3]}."
     )
-    if set(others) == {asked}:
+    if set(others) == {at_budget}:
         moved = "With half or twice the epsilon or the rows it costs the same, to the last digit shown."
     return (
-        f"On synthetic tables of this shape, privacy costs such a fit {asked} {_unit(forecast)}, compared with the "
+        f"On synthetic tables of this shape, privacy costs such a fit {at_budget} {_unit(forecast)}, compared with the "
         f"same model without privacy on the same rows. {moved} The simulation did not use this model's table, and says "
         "nothing about how well this model predicts: release a score for that."
     )
@@ -617,8 +619,8 @@ def _panel_of(forecast: CostForecast, *, over_rows: bool) -> str:
     margin = max(LEAST_SPAN - (high - low), 0.0) / 2
     room = 0.1 * (high - low + 2 * margin)
     frame = _Frame(points[0].at, points[-1].at, low - margin - room, high + margin + room)
-    own = float(forecast.n) if over_rows else forecast.epsilon
-    asked = min(points, key=lambda point: abs(math.log(point.at / own)))
+    here = float(forecast.n) if over_rows else forecast.epsilon
+    nearest = min(points, key=lambda point: abs(math.log(point.at / here)))
     line = _path([(frame.x(point.at), frame.y(point.lost)) for point in points])
     band = [(frame.x(point.at), frame.y(point.most)) for point in points]
     band += [(frame.x(point.at), frame.y(point.least)) for point in reversed(points)]
@@ -629,9 +631,9 @@ def _panel_of(forecast: CostForecast, *, over_rows: bool) -> str:
         f'<text class="of-level" x="{LEFT + 4}" y="{level + 13:.1f}">without privacy</text>',
         f'<path class="curve" d="{line}"/>',
         *(f'<circle class="point" cx="{frame.x(p.at):.1f}" cy="{frame.y(p.lost):.1f}" r="3"/>' for p in points),
-        _ring(frame, asked.at, asked.lost, _shown(forecast, asked.lost)),
+        _ring(frame, nearest.at, nearest.lost, _shown(forecast, nearest.lost)),
     ]
-    told = ", ".join(f"{_shown(forecast, p.lost)} at {_at(p.at, over_rows)}" for p in points)
+    description = ", ".join(f"{_shown(forecast, p.lost)} at {_at(p.at, over_rows)}" for p in points)
     ticks = round_ticks(frame.y_low, frame.y_high, 6)
 
     def label(value: float) -> str:
@@ -639,12 +641,12 @@ def _panel_of(forecast: CostForecast, *, over_rows: bool) -> str:
 
     what = "Points of accuracy lost" if forecast.score == "accuracy" else "R² lost"
     title = f"{what}, over {'rows' if over_rows else 'epsilon'}"
-    return _panel(title, told, frame, body, [point.at for point in points], ticks, label, over_rows)
+    return _panel(title, description, frame, body, [point.at for point in points], ticks, label, over_rows)
 
 
 def _panel(
     title: str,
-    told: str,
+    description: str,
     frame: _Frame,
     body: Sequence[str],
     places: Sequence[float],
@@ -666,7 +668,8 @@ def _panel(
     axis = "rows (logarithmic)" if over_rows else "epsilon (logarithmic; smaller is more private)"
     return (
         f'<figure class="panel"><svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
-        f'aria-label="{escape(title)}: {escape(told)}"><text class="title" x="0" y="14">{escape(title)}</text>{grid}'
+        f'aria-label="{escape(title)}: {escape(description)}">'
+        f'<text class="title" x="0" y="14">{escape(title)}</text>{grid}'
         f'<line class="zero" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>{"".join(body)}{names}'
         f'<text class="name" x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 8}" text-anchor="middle">{axis}</text>'
         "</svg></figure>"

@@ -142,8 +142,8 @@ def certificate_section(certificate: Certificate) -> str:
 
 def certificate_in(page: str) -> Certificate:
     """The certificate that a page carries. ``verify`` checks its price; that it is this model's, only hashes can."""
-    _, found, rest = page.partition(_OPENING)
-    return Certificate.from_json(rest.partition("</script>")[0] if found else "")
+    _, opening, rest = page.partition(_OPENING)
+    return Certificate.from_json(rest.partition("</script>")[0] if opening else "")
 
 
 class MissingPlots(DiscreetError, ImportError):
@@ -293,21 +293,21 @@ def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
     figure = blank(WIDTH, HEIGHT, theme)
     figure.subplots_adjust(left=0.085, right=0.98, top=1 - 1.22 / HEIGHT, bottom=0.8 / HEIGHT, wspace=0.09)
     left, right = figure.subplots(1, 2, sharey=True)
-    asked = forecast.asked
+    plan = forecast.asked
     _draw(left, forecast, forecast.over_epsilon, lambda row: row.epsilon, theme)
     _label(left, [f"{row.epsilon:g}" for row in forecast.over_epsilon], theme)
-    left.set_title(f"Other budgets, at {asked.n:,} rows", **_heading(theme))
+    left.set_title(f"Other budgets, at {plan.n:,} rows", **_heading(theme))
     left.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
     left.set_ylabel(_axis_name(forecast), color=theme.ink, fontsize=10)
     _draw(right, forecast, forecast.over_n, lambda row: float(row.n), theme)
     _label(right, [short(row.n) for row in forecast.over_n], theme)
-    right.set_title(f"Other tables, at epsilon = {asked.epsilon:g}", **_heading(theme))
+    right.set_title(f"Other tables, at epsilon = {plan.epsilon:g}", **_heading(theme))
     right.set_xlabel("rows (logarithmic)", color=theme.ink, fontsize=10)
     _scale(left, forecast)
     title = f"What privacy would cost: {forecast.model}, {forecast.n_features} features"
     figure.text(0.085, 1 - 0.4 / HEIGHT, title, color=theme.ink, fontsize=15, fontweight="bold")
     subtitle = (
-        f"Simulated on {len(asked.gaps)} public synthetic tables, {forecast.neighbors}. Line: mean. Band: lowest to "
+        f"Simulated on {len(plan.gaps)} public synthetic tables, {forecast.neighbors}. Line: mean. Band: lowest to "
         "highest fit. Dots: single fits. No data, no budget."
     )
     figure.text(0.085, 1 - 0.7 / HEIGHT, subtitle, color=theme.quiet, fontsize=10)
@@ -325,22 +325,22 @@ def _draw(
     axes.scatter(*zip(*dots, strict=True), s=11, color=theme.private, alpha=0.4, linewidths=0, zorder=3)
     look = {"color": theme.private, "linewidth": 2.2, "marker": "o", "markersize": 5, "zorder": 4}
     axes.plot(places, [unit * row.gap for row in rows], **look)
-    asked, top = forecast.asked, _limits(forecast)[1]
-    at, seen = (x(asked), min(unit * asked.gap, 0.9 * top)), unit * asked.gap <= top
-    text = f"{forecast.shown_loss(asked.gap)} {forecast.unit}"
+    plan, top = forecast.asked, _limits(forecast)[1]
+    at, seen = (x(plan), min(unit * plan.gap, 0.9 * top)), unit * plan.gap <= top
+    text = f"{forecast.shown_loss(plan.gap)} {forecast.unit}"
     if seen:
         ring = {"markerfacecolor": "none", "markeredgecolor": theme.ink, "markeredgewidth": 1.4}
         axes.plot(*at, "o", markersize=13, **ring, zorder=5)
     else:
         text = f"\N{UPWARDS ARROW} {text}"
     # within the panel, and clear of the line: where it leaves the panel, what is left of it is empty
-    end = asked in (rows[-2:] if seen else rows[2:]) and len(rows) > 3
+    end = plan in (rows[-2:] if seen else rows[2:]) and len(rows) > 3
     place = {"xytext": ((6 if end else 8, 14) if seen else (-10 if end else 8, 0)), "textcoords": "offset points"}
     place |= {"ha": "right" if end else "left", "fontweight": "bold"}
     axes.annotate(text, at, color=theme.ink, fontsize=10, **place, zorder=6)
     note = {"xytext": (0, -12), "textcoords": "offset points", "fontsize": 9}
     axes.annotate("without privacy", (places[0], 0), color=theme.reference, **note)
-    everything = unit * (asked.non_private - asked.trivial)
+    everything = unit * (plan.non_private - plan.trivial)
     axes.axhline(everything, color=theme.quiet, linewidth=1.3, dashes=(1.5, 2))
     axes.annotate("nothing learned", (places[-1], everything), color=theme.quiet, ha="right", **note)
     axes.set_xscale("log")

@@ -58,10 +58,10 @@ def promise(certificate: Certificate) -> list[str]:
     if not certificate.is_private:
         return [f"Nothing: {'; '.join(certificate.reasons)}. Do not release this model."]
     factor = math.exp(min(certificate.epsilon, 700.0))
-    one, its = ("row", "it") if certificate.unit == "record" else ("person", "all of that person's rows")
+    unit, its = ("row", "it") if certificate.unit == "record" else ("person", "all of that person's rows")
     slack = f", up to a probability of {number(certificate.delta, 2)}" if certificate.delta else ""
     return [
-        f"Take any one {one} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
+        f"Take any one {unit} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
         f"no outcome would have become more than {factor:.3g} times more or less likely{slack}.",
         "So anyone who sees the model, knows all other rows and has any amount of time learns little about this one. "
         "The promise does not say that the model is accurate, nor that nothing can be learned about people in general.",
@@ -71,10 +71,10 @@ def promise(certificate: Certificate) -> list[str]:
 
 def not_promised(certificate: Certificate) -> list[str]:
     """What readers might take for promised."""
-    one = one_of(certificate)
+    unit = one_of(certificate)
     said = [
         "That nothing is learned about people in general. If the model finds that smokers come back more often, this "
-        f"says something about every smoker. It would have said the same had that {one} been another.",
+        f"says something about every smoker. It would have said the same had that {unit} been another.",
         "That the model is accurate, fair or right. The noise that protects people also moves the coefficients.",
         "That the declared facts are secret. They are in this page as they were declared.",
     ]
@@ -166,12 +166,12 @@ def _odds(certificate: Certificate, question: str) -> str:
             f'<div class="row"><span>{100 * prior:g}%</span><span class="strip">{_rail(prior, low, high)}</span>'
             f'<span class="value">{_chance(low)} to {_chance(high)}</span></div>'
         )
-    told = "; ".join(
+    description = "; ".join(
         f"{100 * q:g}% becomes {_chance(posterior(q, factor)[0])} to {_chance(posterior(q, factor)[1])}" for q in PRIORS
     )
     return (
         f'{paragraphs([said])}{odds_formula(certificate)}<figure class="odds"><div role="img" '
-        f'aria-label="Chances before and after seeing the model: {told}.">{"".join(rows)}</div>'
+        f'aria-label="Chances before and after seeing the model: {description}.">{"".join(rows)}</div>'
         "<figcaption>Mark: the chance before. Bar: where it can be after seeing the model.</figcaption></figure>"
     )
 
@@ -321,11 +321,11 @@ def hazards(certificate: Certificate) -> Iterator[Hazard]:
 
 
 def _of_the_claim(certificate: Certificate) -> Iterator[Hazard]:
-    one, weak = one_of(certificate), certificate.weaknesses
+    unit, weak = one_of(certificate), certificate.weaknesses
     yield Hazard(
         "An epsilon without a unit of privacy",
         "answered",
-        f"epsilon is per {one}, under the relation {certificate.neighbors}",
+        f"epsilon is per {unit}, under the relation {certificate.neighbors}",
         "certificate: unit, neighbors",
     )
     yield Hazard(
@@ -334,11 +334,13 @@ def _of_the_claim(certificate: Certificate) -> Iterator[Hazard]:
         "; ".join(weak) or f"epsilon = {number(certificate.epsilon)}, delta = {number(certificate.delta)}",
         "certificate: epsilon, delta",
     )
-    kept = certificate.ledger is not None
+    is_charged = certificate.ledger is not None
     yield Hazard(
         "A budget that is spent repeatedly",
-        "answered" if kept else "not answered",
-        "charged to a ledger with a cap before a row was read" if kept else "this fit was not charged to a ledger",
+        "answered" if is_charged else "not answered",
+        "charged to a ledger with a cap before a row was read"
+        if is_charged
+        else "this fit was not charged to a ledger",
         "discreet budget show",
     )
     yield Hazard(
@@ -415,10 +417,11 @@ def _of_the_world() -> Iterator[Hazard]:
 def hazards_section(certificate: Certificate) -> str:
     """Return the section, as a table."""
     rows = [
-        f'<tr><th scope="row">{escape(one.name)}</th>'
-        f'<td><span class="badge {_LOOKS[one.state]}">{one.state}</span></td>'
-        f'<td class="words">{escape(one.answer)}</td><td class="words" data-label="check">{escape(one.where)}</td></tr>'
-        for one in hazards(certificate)
+        f'<tr><th scope="row">{escape(hazard.name)}</th>'
+        f'<td><span class="badge {_LOOKS[hazard.state]}">{hazard.state}</span></td>'
+        f'<td class="words">{escape(hazard.answer)}</td>'
+        f'<td class="words" data-label="check">{escape(hazard.where)}</td></tr>'
+        for hazard in hazards(certificate)
     ]
     head = ["hazard", "", "how it is answered", "where to check"]
     shown = table(head, rows, label="Hazards", kind="wide stacked")
@@ -476,11 +479,11 @@ def account_bar(spent: Spent) -> str:
         + f". So far {fits} been charged: epsilon = {number(spent.summed_epsilon)} if simply added, {composed}.",
         f"The remaining budget allows one more fit of at most epsilon = {number(spent.left)}{delta}.",
     ]
-    told = f"{percent(share)} of the cap is spent, {left}"
+    label = f"{percent(share)} of the cap is spent, {left}"
     return (
         f"<p>Data set <strong><bdi>{escape(spent.dataset)}</bdi></strong>"
         f": {percent(share)} of the cap is spent, {left}."
-        f'</p><div class="bar" role="img" aria-label="{told}"><span class="fill0" style="width:{100 * share:.2f}%">'
+        f'</p><div class="bar" role="img" aria-label="{label}"><span class="fill0" style="width:{100 * share:.2f}%">'
         f"</span></div>{paragraphs(said)}"
     )
 
@@ -494,9 +497,9 @@ def shares(certificate: Certificate) -> list[float] | None:
     weights = [_weight(event, pure=certificate.delta == 0) for event in released(certificate)]
     if len(weights) == 1:
         return [1.0]
-    known = [weight for weight in weights if weight is not None]
-    total = math.fsum(known)
-    return [weight / total for weight in known] if len(known) == len(weights) and total > 0 else None
+    positive = [weight for weight in weights if weight is not None]
+    total = math.fsum(positive)
+    return [weight / total for weight in positive] if len(positive) == len(weights) and total > 0 else None
 
 
 def released(certificate: Certificate) -> list[Event]:
@@ -519,10 +522,11 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
     for place, (event, query) in enumerate(zip(events, named, strict=True)):
         fill = f"fill{place % 4}"
         swatch = f'<span class="swatch {fill}" aria-hidden="true"></span>' if parts else ""
-        told = QUERIES.get(query, "")
-        asked = f"{swatch}<code>{escape(query)}</code>" if query else f"{swatch}{escape(_event_kind(event))}"
+        description = QUERIES.get(query, "")
+        title = f"{swatch}<code>{escape(query)}</code>" if query else f"{swatch}{escape(_event_kind(event))}"
         rows.append(
-            f'<tr><th scope="row">{asked}{f"<br><span class=note>{escape(told)}</span>" if told else ""}</th>'
+            f'<tr><th scope="row">{title}'
+            f'{f"<br><span class=note>{escape(description)}</span>" if description else ""}</th>'
             f'<td class="number" data-label="how often">{event.count:,}</td>'
             f'<td class="words" data-label="noise">{escape(event.noise_text(lambda value: number(value, 4)))}</td>'
             + (f'<td class="number" data-label="part of the budget">{percent(parts[place])}</td>' if parts else "")
@@ -589,24 +593,24 @@ _ABOUT_CHECKS = (
 
 def checks_section(certificate: Certificate) -> str:
     """Return what the counts tell, and all of them as a table; nothing where there are none."""
-    found = checked_in(certificate.assumed_public, certificate.unit)
-    if found is None:
+    checked = checked_in(certificate.assumed_public, certificate.unit)
+    if checked is None:
         return ""
     return "\n".join(
         [
             '<h2 id="checks">Does the table fit the schema?</h2>',
             paragraphs([_ABOUT_CHECKS]),
-            bullets(found.lines()),
-            f"<details><summary>All counts, as a table</summary>{_counts(found)}</details>",
+            bullets(checked.lines()),
+            f"<details><summary>All counts, as a table</summary>{_counts(checked)}</details>",
         ]
     )
 
 
-def _counts(found: Checked) -> str:
-    cells = [("", "records that count as null", found.null)]
+def _counts(checked: Checked) -> str:
+    cells = [("", "records that count as null", checked.null)]
     cells += [
         (name, f"cells that {MEANING.get(what, what)}", count)
-        for name, counts in found.columns.items()
+        for name, counts in checked.columns.items()
         for what, count in counts.items()
     ]
     rows = [

@@ -80,7 +80,7 @@ def registry_entry(certificate: Certificate, product: Product) -> Json:
 
 
 def _basic(certificate: Certificate, product: Product, name: str) -> Json:
-    found = {
+    facts = {
         "name": name,
         "data_curators": list(product.curators) or [f"{OPEN}who publishes it"],
         "description": product.description or f"{OPEN}what it is. A {certificate.model} model.",
@@ -89,7 +89,7 @@ def _basic(certificate: Certificate, product: Product, name: str) -> Json:
         "data_product_region": product.region or f"{OPEN}which region the data describe",
         "publication_date": product.published or _day(certificate.created),
     }
-    return found | ({"data_product_sector": product.sector} if product.sector else {})
+    return facts | ({"data_product_sector": product.sector} if product.sector else {})
 
 
 def _day(created: str | None) -> str:
@@ -111,8 +111,8 @@ def _unprotected(certificate: Certificate) -> str:
 
 
 def _actors(certificate: Certificate) -> str:
-    kept = certificate.assumed_public.get("kept")
-    where = f" Rows were kept by {kept}, which are trusted, too." if kept else ""
+    keepers = certificate.assumed_public.get("kept")
+    where = f" Rows were kept by {keepers}, which are trusted, too." if keepers else ""
     return (
         "The curator holds the rows, adds the noise, and is trusted. Everyone else, adversaries included, may see the "
         f"model and its certificate.{where}"
@@ -161,7 +161,7 @@ def to_yaml(value: Mapping[str, object], indent: int = 0) -> str:
         if isinstance(item, Mapping):
             lines.append(f"{space}{key}:\n{to_yaml(item, indent + 2)}")
         elif isinstance(item, list):
-            lines.append(f"{space}{key}:\n" + "\n".join(f"{space}  - {_scalar(one)}" for one in item))
+            lines.append(f"{space}{key}:\n" + "\n".join(f"{space}  - {_scalar(scalar)}" for scalar in item))
         else:
             lines.append(f"{space}{key}: {_scalar(item)}")
     return "\n".join(lines)

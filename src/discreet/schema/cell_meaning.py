@@ -68,8 +68,8 @@ def position_of(cell: object, labels: Sequence[Label], missing: frozenset[str] =
     if text is None:
         return MISSING
     if are_numbers(labels):
-        found = number_of(cell, missing)
-        return next((i for i, label in enumerate(labels) if float(label) == found), len(labels))
+        value = number_of(cell, missing)
+        return next((i for i, label in enumerate(labels) if float(label) == value), len(labels))
     return labels.index(text) if text in labels else len(labels)
 
 
@@ -178,8 +178,8 @@ def _check_size(text: str) -> None:
     """Refuse a text that would keep a parser busy, by its signs alone."""
     depth = parts = 0
     left = dict(_MOST)
-    for found in _SIGNS.finditer(text):
-        sign = found[1]
+    for match in _SIGNS.finditer(text):
+        sign = match[1]
         parts = parts + 1 if sign == "." else 0
         depth += (sign in ("[", "{")) - (sign in ("]", "}"))
         if depth > MAX_DEPTH or parts > MAX_DEPTH:

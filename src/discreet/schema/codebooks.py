@@ -156,8 +156,8 @@ def _is_number(value: object) -> bool:
 
 def first_line(*texts: object) -> str:
     """Return the first line of the first text there is."""
-    found = next((text for text in texts if isinstance(text, str) and text.strip()), "")
-    return found.strip().splitlines()[0] if found else ""
+    text_given = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    return text_given.strip().splitlines()[0] if text_given else ""
 
 
 _HEADINGS = {
@@ -190,13 +190,13 @@ def from_csv(text: str) -> Codebook:
     places = _places(lines[0] if lines else [])
     entries: dict[str, Entry] = {}
     for line in lines[1:]:
-        told = {key: line[at].strip() for key, at in places.items() if at < len(line)}
-        name = told.get("column", "")
+        row = {key: line[at].strip() for key, at in places.items() if at < len(line)}
+        name = row.get("column", "")
         if not name:
             continue
         if name in entries:
             raise SchemaError("the codebook names a column twice")
-        entries[name] = Entry(_csv_declaration(told), told.get("note", ""))
+        entries[name] = Entry(_csv_declaration(row), row.get("note", ""))
     return Codebook(entries)
 
 
@@ -211,35 +211,39 @@ def _dialect(text: str) -> type[csv.Dialect]:
 
 def _places(header: list[str]) -> dict[str, int]:
     words = [re.sub(r"[\s-]+", "_", heading.strip().lower()) for heading in header]
-    found: dict[str, int] = {}
-    for key, known in _HEADINGS.items():
-        at = next((words.index(word) for word in known if word in words), None)
-        if at is not None and at not in found.values():
-            found[key] = at
-    if "column" not in found:
+    places: dict[str, int] = {}
+    for key, spellings in _HEADINGS.items():
+        at = next((words.index(word) for word in spellings if word in words), None)
+        if at is not None and at not in places.values():
+            places[key] = at
+    if "column" not in places:
         raise SchemaError("the codebook's first line names no column 'column': call it column, name or variable")
-    return found
+    return places
 
 
-def _csv_declaration(told: dict[str, str]) -> Json:
+def _csv_declaration(row: dict[str, str]) -> Json:
     """Return the declaration that a line makes, empty where it does not suffice."""
-    word = told.get("kind", "").lower()
+    word = row.get("kind", "").lower()
     kind = next((key for key, words in _KINDS.items() if word in words), None)
-    ends = [told.get("low", ""), told.get("high", "")]
-    if not all(map(is_number_text, ends)) and (both := _RANGE.fullmatch(told.get("range", ""))):
+    ends = [row.get("low", ""), row.get("high", "")]
+    if not all(map(is_number_text, ends)) and (both := _RANGE.fullmatch(row.get("range", ""))):
         ends = [both[1], both[2]]
-    labels = _labels(told.get("values", ""))
-    found: Json = {}
+    labels = _labels(row.get("values", ""))
+    declaration: Json = {}
     if kind == "boolean":
-        found = {"boolean": True}
+        declaration = {"boolean": True}
         if len(labels) == 2:
-            found |= {"false": [str(labels[0])], "true": [str(labels[1])]}
+            declaration |= {"false": [str(labels[0])], "true": [str(labels[1])]}
     elif kind in ("categories", "levels") or (kind is None and labels):
-        found = {kind or "categories": labels} if labels else {}
+        declaration = {kind or "categories": labels} if labels else {}
     elif all(map(is_number_text, ends)):
-        found = {"range": [float(end) for end in ends]}
-    missing = told.get("missing", "")
-    return {**found, "missing": float(missing) if is_number_text(missing) else missing} if found and missing else found
+        declaration = {"range": [float(end) for end in ends]}
+    missing = row.get("missing", "")
+    return (
+        {**declaration, "missing": float(missing) if is_number_text(missing) else missing}
+        if declaration and missing
+        else declaration
+    )
 
 
 def _labels(text: str) -> list[Any]:
@@ -268,26 +272,28 @@ def from_frictionless(stored: Mapping[str, Any]) -> Codebook:
             raise SchemaError("the data package has several resources: save the schema of one of them")
         stored = resources[0]["schema"]
     entries: dict[str, Entry] = {}
-    for one in stored["fields"]:
-        if one["name"] in entries:
+    for column in stored["fields"]:
+        if column["name"] in entries:
             raise SchemaError("the codebook names a column twice")
-        entries[one["name"]] = Entry(_field_declaration(one), first_line(one.get("title"), one.get("description")))
+        entries[column["name"]] = Entry(
+            _field_declaration(column), first_line(column.get("title"), column.get("description"))
+        )
     missing = stored.get("missingValues")
     return Codebook(entries, None if missing is None else tuple(map(str, missing)))
 
 
-def _field_declaration(one: Mapping[str, Any]) -> Json:
-    facts = dict(one.get("constraints") or {})
+def _field_declaration(column: Mapping[str, Any]) -> Json:
+    facts = dict(column.get("constraints") or {})
     labels = facts.get("enum")
-    if "categories" in one:
-        labels = [label["value"] if isinstance(label, Mapping) else label for label in one["categories"]]
-    words = {"true": one.get("trueValues"), "false": one.get("falseValues")}
+    if "categories" in column:
+        labels = [label["value"] if isinstance(label, Mapping) else label for label in column["categories"]]
+    words = {"true": column.get("trueValues"), "false": column.get("falseValues")}
     return declared_by(
-        _FRICTIONLESS_TYPES.get(str(one.get("type")), "other"),
+        _FRICTIONLESS_TYPES.get(str(column.get("type")), "other"),
         low=facts.get("minimum", facts.get("exclusiveMinimum")),
         high=facts.get("maximum", facts.get("exclusiveMaximum")),
         labels=labels,
-        ordered=one.get("categoriesOrdered") is True,
+        ordered=column.get("categoriesOrdered") is True,
         words={key: list(map(str, value)) for key, value in words.items() if value},
     )
 
@@ -299,20 +305,20 @@ def from_json_schema(stored: Mapping[str, Any]) -> Codebook:
     """Return what the properties say; references and combinations (``$ref``, ``allOf``) are left open."""
     rows = stored if "properties" in stored else stored["items"]
     entries = {
-        name: Entry(_property_declaration(one), first_line(one.get("title"), one.get("description")))
-        for name, one in rows["properties"].items()
+        name: Entry(_property_declaration(column), first_line(column.get("title"), column.get("description")))
+        for name, column in rows["properties"].items()
     }
     return Codebook(entries)
 
 
-def _property_declaration(one: Mapping[str, Any]) -> Json:
-    named = one.get("type")
+def _property_declaration(column: Mapping[str, Any]) -> Json:
+    named = column.get("type")
     types = [named] if isinstance(named, str) else [word for word in named or () if word != "null"]
     return declared_by(
         _JSON_TYPES.get(types[0], "other") if len(types) == 1 else "other",
-        low=one.get("minimum", one.get("exclusiveMinimum")),
-        high=one.get("maximum", one.get("exclusiveMaximum")),
-        labels=one.get("enum"),
+        low=column.get("minimum", column.get("exclusiveMinimum")),
+        high=column.get("maximum", column.get("exclusiveMaximum")),
+        labels=column.get("enum"),
     )
 
 
@@ -323,14 +329,14 @@ _HIGH = ("less_than_or_equal_to", "less_than", "le", "lt")
 def from_pandera(stored: Mapping[str, Any]) -> Codebook:
     """Return what the columns say."""
     entries = {
-        name: Entry(_pandera_declaration(one), first_line(one.get("title"), one.get("description")))
-        for name, one in stored["columns"].items()
+        name: Entry(_pandera_declaration(column), first_line(column.get("title"), column.get("description")))
+        for name, column in stored["columns"].items()
     }
     return Codebook(entries)
 
 
-def _pandera_declaration(one: Mapping[str, object]) -> Json:
-    named, checks = str(one.get("dtype") or "").lower(), _checks(one.get("checks"))
+def _pandera_declaration(column: Mapping[str, object]) -> Json:
+    named, checks = str(column.get("dtype") or "").lower(), _checks(column.get("checks"))
     kind = (
         "boolean" if "bool" in named else "number" if named.startswith(("int", "uint", "float", "decimal")) else "text"
     )
@@ -349,7 +355,11 @@ def _checks(stored: Any) -> Json:
     """Return checks by name: a mapping in older files, a list with options in newer ones."""
     if isinstance(stored, Mapping):
         return dict(stored)
-    return {one["options"]["check_name"]: one for one in stored or () if isinstance(one, Mapping) and "options" in one}
+    return {
+        check["options"]["check_name"]: check
+        for check in stored or ()
+        if isinstance(check, Mapping) and "options" in check
+    }
 
 
 def _plain(value: object) -> Any:

@@ -138,9 +138,9 @@ class Number:
     @property
     def limits(self) -> Range:
         """The range, or the limits within which it is estimated."""
-        found = self.within if self.range == PRIVATE else self.range
-        assert isinstance(found, tuple)
-        return found
+        ends = self.within if self.range == PRIVATE else self.range
+        assert isinstance(ends, tuple)
+        return ends
 
 
 @dataclass(frozen=True)
@@ -388,20 +388,20 @@ def are_apart(low: float, high: float) -> bool:
 
 def checked_labels(labels: object, what: str, least: int) -> tuple[Label, ...]:
     """Different labels, all texts or all numbers."""
-    found = tuple(map(_plain, _listed(labels, what)))
-    for label in found:
+    values = tuple(map(_plain, _listed(labels, what)))
+    for label in values:
         check_length(label, "a label")
-    if len(found) < least:
+    if len(values) < least:
         raise SchemaError(f"{what} must name at least {least}, such as [{', '.join(repr(n) for n in 'abc'[:least])}]")
-    if not (are_numbers(found) or all(isinstance(label, str) for label in found)):
+    if not (are_numbers(values) or all(isinstance(label, str) for label in values)):
         raise SchemaError(f"{what} must be all texts or all numbers: write ['1', 'a'], or ['false', 'true']")
-    if any(UNKNOWN in label or not label for label in found if isinstance(label, str)):
+    if any(UNKNOWN in label or not label for label in values if isinstance(label, str)):
         raise SchemaError(f"{what} may not be empty: missing values have a treatment of their own")
-    if are_numbers(found) and any(math.isnan(number_of(label)) for label in found):
+    if are_numbers(values) and any(math.isnan(number_of(label)) for label in values):
         raise SchemaError(f"{what} must be finite numbers")
-    if len(set(found)) < len(found):
+    if len(set(values)) < len(values):
         raise SchemaError(f"{what} must differ from each other")
-    return found
+    return values
 
 
 def _plain(label: object) -> Any:
@@ -419,10 +419,10 @@ def _listed(values: object, what: str) -> Sequence[Any]:
 
 
 def _number(value: object, what: str) -> float:
-    found = math.nan if isinstance(value, (str, bytes, bool)) else number_of(value)
-    if math.isnan(found):
+    number = math.nan if isinstance(value, (str, bytes, bool)) else number_of(value)
+    if math.isnan(number):
         raise SchemaError(f"{what} must be a finite number")
-    return found
+    return number
 
 
 def _truth(value: object, what: str) -> None:

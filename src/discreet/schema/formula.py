@@ -53,7 +53,7 @@ READS_DATA = {*("bs", "cr", "cs", "cc", "te", "ti", "poly", "ns"), *("center", "
 
 def from_formula(formula: str, codebook: object, weights: str | None = None) -> Schema:
     """Return the schema of a formula's columns; see ``Schema.from_formula``."""
-    known = _declared(codebook)
+    declared = _declared(codebook)
     left, right = _terms(formula)
     if len(left) != 1 or len(left[0]) != 1:
         raise SchemaError("a formula has one target on its left: y ~ age + sex")
@@ -62,8 +62,8 @@ def from_formula(formula: str, codebook: object, weights: str | None = None) -> 
         raise SchemaError(f"the target is a column as it is: write {target} ~ ..., and transform it in the table")
     if [] not in right:
         raise SchemaError("a formula without an intercept: leave out - 1 and + 0, and set fit_intercept=False")
-    right, offset = _without_offset(right, known)
-    weight = known.weight if weights is None else Weight(weights, _range_of(weights, known))
+    right, offset = _without_offset(right, declared)
+    weight = declared.weight if weights is None else Weight(weights, _range_of(weights, declared))
     columns: dict[str, ColumnKind] = {}
     products: list[tuple[str, ...]] = []
     for factors in filter(None, right):
@@ -71,19 +71,21 @@ def from_formula(formula: str, codebook: object, weights: str | None = None) -> 
         if len(parts) > 1:
             products.append(tuple(name for name, _ in parts))
         for name, form in parts:
-            kind = _shaped(name, form, known.columns)
+            kind = _shaped(name, form, declared.columns)
             if columns.setdefault(name, kind) != kind:
                 raise SchemaError(f"{name} has two forms in the formula: write it alike everywhere")
     alone = {_column(factors[0])[0] for factors in right if len(factors) == 1}
     lonely = [name for name in columns if name not in alone]
     if lonely:
         raise SchemaError(f"{some(lonely)} is in a product only: write a * b, which has both columns and their product")
-    other = [known.target.column] if known.target else [known.open_target] if known.open_target else []
-    unused = dict.fromkeys((*known.columns, *known.ignore, *known.undeclared, *known.columns_beside, *other))
+    other = [declared.target.column] if declared.target else [declared.open_target] if declared.open_target else []
+    unused = dict.fromkeys(
+        (*declared.columns, *declared.ignore, *declared.undeclared, *declared.columns_beside, *other)
+    )
     used = {*columns, target, *(role.column for role in (weight, offset) if role is not None)}
     aside = tuple(name for name in unused if name not in used)
-    made = replace(
-        known,
+    schema = replace(
+        declared,
         columns=columns,
         target=None,
         interactions=(),
@@ -93,10 +95,10 @@ def from_formula(formula: str, codebook: object, weights: str | None = None) -> 
         weight=weight,
         offset=offset,
     )
-    return replace(made, target=_target(target, known), interactions=tuple(products))
+    return replace(schema, target=_target(target, declared), interactions=tuple(products))
 
 
-def _without_offset(terms: list[list[str]], known: Schema) -> tuple[list[list[str]], Offset | None]:
+def _without_offset(terms: list[list[str]], declared: Schema) -> tuple[list[list[str]], Offset | None]:
     """Return the terms without offset(...), and the offset that it declares; one at most, and alone in its term."""
     offsets = [factors for factors in terms if any(_is_offset(factor) for factor in factors)]
     if not offsets:
@@ -112,19 +114,21 @@ def _without_offset(terms: list[list[str]], known: Schema) -> tuple[list[list[st
     name = argument.id if isinstance(argument, ast.Name) else None if argument is None else _quoted(argument)
     if name is None:
         raise SchemaError("an offset is a column or its logarithm: offset(logit), or offset(log(days))")
-    return [factors for factors in terms if factors is not offsets[0]], Offset(name, _range_of(name, known), logarithm)
+    return [factors for factors in terms if factors is not offsets[0]], Offset(
+        name, _range_of(name, declared), logarithm
+    )
 
 
 def _is_offset(factor: str) -> bool:
     return factor.replace(" ", "").startswith("offset(")
 
 
-def _range_of(name: str, known: Schema) -> Range:
+def _range_of(name: str, declared: Schema) -> Range:
     """Return the declared range of a column of weights or offsets."""
-    for role in (known.weight, known.offset):
+    for role in (declared.weight, declared.offset):
         if role is not None and role.column == name:
             return role.range
-    kind = known.columns.get(name)
+    kind = declared.columns.get(name)
     if not isinstance(kind, Number) or kind.is_private:
         raise SchemaError(f"{name!r} needs a declared range: it is a number, and its range is not estimated")
     return kind.limits
@@ -135,8 +139,8 @@ def _declared(codebook: object) -> Schema:
     if isinstance(codebook, Schema):
         return codebook
     if isinstance(codebook, Mapping):
-        found = codebook.items()
-        return Schema({name: kind if isinstance(kind, ColumnKind) else column_of(name, kind) for name, kind in found})
+        columns = codebook.items()
+        return Schema({name: kind if isinstance(kind, ColumnKind) else column_of(name, kind) for name, kind in columns})
     from discreet.schema.codebooks import Codebook, read_codebook
 
     if isinstance(codebook, (str, Path)):
@@ -162,8 +166,8 @@ def _terms(formula: str) -> tuple[list[list[str]], list[list[str]]]:
     if any(int(power[-9:]) > HIGHEST for power in re.findall(r"(?:\*\*|\^)\s*(\d+)", formula)):
         raise SchemaError(f"a sum in a formula has a power of at most {HIGHEST}")
     try:
-        made: Any = DefaultFormulaParser().get_terms(formula)
-        return _factors(made.lhs), _factors(made.rhs)
+        terms: Any = DefaultFormulaParser().get_terms(formula)
+        return _factors(terms.lhs), _factors(terms.rhs)
     except (FormulaicError, AttributeError, RecursionError, ValueError, TypeError, SyntaxError):
         raise SchemaError(
             "this is not a formula that can be read: write a target, ~, and columns: back ~ s(age) * sex + C(ward)"
@@ -172,11 +176,11 @@ def _terms(formula: str) -> tuple[list[list[str]], list[list[str]]]:
 
 def _factors(terms: Any) -> list[list[str]]:
     """Return the factors' texts, a column by its name in Q()."""
-    found = []
+    lists = []
     for term in terms:
         factors = [factor for factor in term.factors if factor.eval_method.value != "literal"]
-        found.append([f"Q({f.expr!r})" if f.eval_method.value == "lookup" else f.expr for f in factors])
-    return found
+        lists.append([f"Q({f.expr!r})" if f.eval_method.value == "lookup" else f.expr for f in factors])
+    return lists
 
 
 def _column(factor: str) -> tuple[str, Json]:
@@ -207,8 +211,8 @@ def _column(factor: str) -> tuple[str, Json]:
 def _quoted(node: ast.expr) -> str | None:
     """Return the name in Q("a name"), None for anything else."""
     quoted = isinstance(node, ast.Call) and ast.unparse(node.func) == "Q" and len(node.args) == 1
-    found = node.args[0] if quoted else None  # type: ignore[attr-defined]
-    return found.value if isinstance(found, ast.Constant) and isinstance(found.value, str) else None
+    argument = node.args[0] if quoted else None  # type: ignore[attr-defined]
+    return argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else None
 
 
 def _refusal(function: str, name: str) -> str:
@@ -256,11 +260,11 @@ def _shaped(name: str, form: Json, columns: Mapping[str, ColumnKind]) -> ColumnK
         raise SchemaError(f"column {name!r}: {error}") from None
 
 
-def _target(name: str, known: Schema) -> Target:
+def _target(name: str, declared: Schema) -> Target:
     """Return the target as it is declared: by the schema's own target, or as a column."""
-    if known.target is not None and known.target.column == name:
-        return known.target
-    kind = known.columns.get(name)
+    if declared.target is not None and declared.target.column == name:
+        return declared.target
+    kind = declared.columns.get(name)
     if isinstance(kind, Number) and not kind.is_private:
         return Target(name, range=kind.limits)
     if isinstance(kind, Category | Ordinal):

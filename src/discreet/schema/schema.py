@@ -167,8 +167,8 @@ class Schema:
         labels = {name: getattr(kind, "categories", getattr(kind, "levels", ())) for name, kind in self.columns.items()}
         if self.target is not None:
             labels[self.target.column] = self.target.classes or ()
-        for name, found in labels.items():
-            lost = [str(label) for label in found if text_of(label, frozenset(self.missing_texts)) is None]
+        for name, values in labels.items():
+            lost = [str(label) for label in values if text_of(label, frozenset(self.missing_texts)) is None]
             if lost:
                 raise SchemaError(
                     f"column {name!r}: {some(lost)} is among missing_texts, which mean that nothing is there: list "
@@ -179,7 +179,7 @@ class Schema:
             *self.columns_beside,
             *self.ignore,
             *self.missing_texts,
-            *(t for found in labels.values() for t in found),
+            *(t for values in labels.values() for t in values),
         )
         if any(isinstance(text, str) and not _is_text(text) for text in texts):
             raise SchemaError("names and labels must be valid Unicode")
@@ -275,23 +275,25 @@ class Schema:
         ['back: not in the table']
         """
         left_out = "nothing is declared: fill in a range, categories, levels or boolean, or list it in ignore"
-        found = []
+        problems = []
         if self.target is None and self.open_target is None:
-            found.append("no target: name the column to predict below [target], with its classes or its range")
+            problems.append("no target: name the column to predict below [target], with its classes or its range")
         elif self.target is None:
-            found.append(f"{self.open_target}: it is to be predicted: fill in its classes or its range below [target]")
-        found += [f"{name}: {left_out}" for name in self.undeclared]
+            problems.append(
+                f"{self.open_target}: it is to be predicted: fill in its classes or its range below [target]"
+            )
+        problems += [f"{name}: {left_out}" for name in self.undeclared]
         if not self.columns and not self.undeclared:
-            found.append("no columns: declare at least one to predict from")
+            problems.append("no columns: declare at least one to predict from")
         if names is None:
-            return found
+            return problems
         counts = Counter(names)
-        known = {*self.needed, *self.ignore, *self.undeclared, self.open_target}
-        found += [f"{name}: not in the table" for name in self.needed if name not in counts]
-        found += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
-        strange = [name or repr(name) for name in counts if name not in known]
-        found += [f"{name}: in the table, but neither declared nor ignored" for name in strange]
-        return found
+        named = {*self.needed, *self.ignore, *self.undeclared, self.open_target}
+        problems += [f"{name}: not in the table" for name in self.needed if name not in counts]
+        problems += [f"{name}: twice in the table: rename one" for name in self.needed if counts[name] > 1]
+        strange = [name or repr(name) for name in counts if name not in named]
+        problems += [f"{name}: in the table, but neither declared nor ignored" for name in strange]
+        return problems
 
     def check(self, names: Sequence[str] | None = None) -> None:
         """Raise a SchemaError that names the first problems; ``problems`` lists all.
@@ -310,10 +312,10 @@ class Schema:
         --------
         >>> schema.check(["age", "back"])
         """
-        found = self.problems(names)
-        if found:
-            more = f"; and {len(found) - FIRST:,} more" if len(found) > FIRST else ""
-            raise SchemaError("the schema is not ready: " + "; ".join(found[:FIRST]) + more)
+        problems = self.problems(names)
+        if problems:
+            more = f"; and {len(problems) - FIRST:,} more" if len(problems) > FIRST else ""
+            raise SchemaError("the schema is not ready: " + "; ".join(problems[:FIRST]) + more)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Schema":
@@ -500,20 +502,20 @@ class Schema:
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
         top["columns"] = {**tables, **{name: {} for name in self.undeclared}}
-        found = {name: value for name, value in top.items() if value not in (None, [], {})}
+        plain = {name: value for name, value in top.items() if value not in (None, [], {})}
         if self.missing_texts != MISSING_TEXTS:
-            found["missing_texts"] = list(self.missing_texts)
-        return found
+            plain["missing_texts"] = list(self.missing_texts)
+        return plain
 
 
 def _names(values: Iterable[str], what: str) -> tuple[str, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise SchemaError(f"{what} must be a list of texts")
-    found = tuple(values)
-    if not all(isinstance(name, str) for name in found):
+    names = tuple(values)
+    if not all(isinstance(name, str) for name in names):
         raise SchemaError(f"{what} must be a list of texts")
-    check_count(len(found), MAX_LABELS, what)
-    return found
+    check_count(len(names), MAX_LABELS, what)
+    return names
 
 
 def _is_text(text: str) -> bool:
@@ -568,10 +570,10 @@ def column_of(name: str, table: Mapping[str, object]) -> ColumnKind:
 
 
 def _made(cls: type[Any], settings: Mapping[str, object], what: str) -> Any:
-    known = [item.name for item in fields(cls)]
-    strange = [name for name in settings if name not in known]
+    allowed = [item.name for item in fields(cls)]
+    strange = [name for name in settings if name not in allowed]
     if strange:
-        raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(known)}")
+        raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(allowed)}")
     try:
         return cls(**settings)
     except SchemaError as error:
@@ -589,10 +591,10 @@ def table_of(kind: ColumnKind) -> Json:
 
 def given_fields(item: Any) -> Json:
     """Return the fields that differ from their defaults, as plain values."""
-    found = {entry.name: (getattr(item, entry.name), entry.default) for entry in fields(item)}
+    values = {entry.name: (getattr(item, entry.name), entry.default) for entry in fields(item)}
     return {
         name: list(value) if isinstance(value, tuple) else value
-        for name, (value, default) in found.items()
+        for name, (value, default) in values.items()
         if value is not None and value != default
     }
 
@@ -739,14 +741,14 @@ def misfits(schema: Schema, stored: Stored, columns: Iterable[str] | None = None
     if schema.target is not None:
         roles[schema.target.column] = schema.target
     wanted = [name for name in (schema.needed if columns is None else columns) if name in roles]
-    found = (misfit(name, roles[name], kind) for name in wanted for kind in stored(name))
-    return [problem for problem in dict.fromkeys(found) if problem is not None]
+    problems = (misfit(name, roles[name], kind) for name in wanted for kind in stored(name))
+    return [problem for problem in dict.fromkeys(problems) if problem is not None]
 
 
 def check_types(schema: Schema, stored: Stored, columns: Iterable[str] | None = None) -> None:
     """Raise a SchemaError that names all misfits."""
-    if found := misfits(schema, stored, columns):
-        raise SchemaError("the schema does not fit the table: " + "; ".join(found))
+    if problems := misfits(schema, stored, columns):
+        raise SchemaError("the schema does not fit the table: " + "; ".join(problems))
 
 
 def misfit(name: str, declared: ColumnKind | Target, stored: pa.DataType) -> str | None:

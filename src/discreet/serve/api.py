@@ -1,8 +1,6 @@
 """The HTTP API: one table of operations, from which routes and the OpenAPI document are made."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -57,7 +55,7 @@ _SUBMITTED = {
 
 
 def _list_datasets(call: Call) -> Response:
-    names = [one.name for one in call.service.visible(call.person)]
+    names = [dataset.name for dataset in call.service.visible(call.person)]
     return JSONResponse({"datasets": [call.service.described(call.person, name) for name in names]})
 
 
@@ -75,23 +73,23 @@ def _asked(call: Call, *more: str) -> tuple[str, Specification, Json]:
 
 
 def _quote(call: Call) -> Response:
-    name, asked, _ = _asked(call)
-    found = call.service.quote(call.person, name, asked)
-    return JSONResponse({**found, "explanation": call.service.explanation(call.person, name, asked)})
+    name, specification, _ = _asked(call)
+    quote = call.service.quote(call.person, name, specification)
+    return JSONResponse({**quote, "explanation": call.service.explanation(call.person, name, specification)})
 
 
 def _forecast(call: Call) -> Response:
-    name, asked, _ = _asked(call)
-    return JSONResponse(call.service.forecast(call.person, name, asked))
+    name, specification, _ = _asked(call)
+    return JSONResponse(call.service.forecast(call.person, name, specification))
 
 
 def _submit(call: Call) -> Response:
     if call.json.get("kind", "fit") == "score":
         return _submit_score(call)
-    name, asked, body = _asked(call, "charge_id", "kind")
+    name, specification, body = _asked(call, "charge_id", "kind")
     if body.get("kind", "fit") != "fit":
         raise ServiceError("the kind of a job is fit or score")
-    job, new = call.service.submit(call.person, name, asked, body.get("charge_id"))
+    job, new = call.service.submit(call.person, name, specification, body.get("charge_id"))
     return JSONResponse(job_dict(job), 202 if new else 200, {"Location": f"/api/jobs/{job.id}"})
 
 
@@ -99,8 +97,8 @@ def _submit_score(call: Call) -> Response:
     body = call.json
     if set(body) - {"kind", "settings", "charge_id"}:
         raise ServiceError("the body has kind, settings and perhaps charge_id, and nothing else")
-    asked = ScoreSpecification.of(body.get("settings"))
-    job, new = call.service.submit_score(call.person, call.path["dataset"], asked, body.get("charge_id"))
+    specification = ScoreSpecification.of(body.get("settings"))
+    job, new = call.service.submit_score(call.person, call.path["dataset"], specification, body.get("charge_id"))
     return JSONResponse(job_dict(job), 202 if new else 200, {"Location": f"/api/jobs/{job.id}"})
 
 
@@ -122,7 +120,7 @@ def _summary(call: Call) -> Response:
     effects = shown_effects(model)
     shown: Json = {"certificate": model.certificate_.summary(), "coefficients": None, "effects": None}
     if effects is None or isinstance(effects, str):
-        shown |= {"coefficients": [vars(one) for one in model.coefficients()], "no_effects": effects}
+        shown |= {"coefficients": [vars(coefficient) for coefficient in model.coefficients()], "no_effects": effects}
     else:  # one number per effect, and none for those that noise hides
         shown["effects"] = effects.to_dict()
     return JSONResponse(shown)
@@ -157,7 +155,7 @@ def _audit(call: Call) -> Response:
 def _people(call: Call) -> Response:
     if not call.person.is_owner:
         raise Forbidden("the owner sees who has tokens")
-    return JSONResponse({"tokens": [one.to_dict() for one in call.service.accounts.tokens()]})
+    return JSONResponse({"tokens": [token.to_dict() for token in call.service.accounts.tokens()]})
 
 
 def _revoke(call: Call) -> Response:
@@ -228,19 +226,19 @@ def job_dict(job: Job) -> Json:
 def document(title: str) -> Json:
     """The OpenAPI document."""
     paths: dict[str, Json] = {}
-    for one in OPERATIONS:
-        names = [part[1:-1] for part in one.path.split("/") if part.startswith("{")]
+    for operation in OPERATIONS:
+        names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
         word: Json = {
-            "summary": one.summary,
-            "description": f"For: {one.roles}.",
+            "summary": operation.summary,
+            "description": f"For: {operation.roles}.",
             "parameters": [
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
             ],
             "responses": {"200": {"description": "The answer"}, "default": {"$ref": "#/components/responses/Problem"}},
         }
-        if one.body is not None:
-            word["requestBody"] = {"required": True, "content": {"application/json": {"schema": one.body}}}
-        paths.setdefault(one.path, {})[one.method.lower()] = word
+        if operation.body is not None:
+            word["requestBody"] = {"required": True, "content": {"application/json": {"schema": operation.body}}}
+        paths.setdefault(operation.path, {})[operation.method.lower()] = word
     problem = {"type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"}}
     content = {"schema": {"type": "object", "properties": {**problem, "detail": {"type": "string"}}}}
     described = {"description": "Problem details", "content": {"application/problem+json": content}}
@@ -258,5 +256,12 @@ def routes(gate: Gate) -> list[Route]:
     def shown(problem: Problem, _: Request) -> Response:
         return problem.response
 
-    made: Callable[[Handler], Any] = lambda handler: gate.answering(handler, bearer(gate), shown, "application/json")  # noqa: E731
-    return [Route(one.path, made(one.handler), methods=[one.method]) for one in OPERATIONS]
+    identify = bearer(gate)
+    return [
+        Route(
+            operation.path,
+            gate.answering(operation.handler, identify, shown, "application/json"),
+            methods=[operation.method],
+        )
+        for operation in OPERATIONS
+    ]

@@ -149,12 +149,12 @@ def new(
 @token.command("list")
 def listed(service: File = _FILE, as_json: AsJson = False) -> None:
     """List tokens, without secrets."""
-    found = [one.to_dict() for one in _service(service).accounts.tokens()]
+    tokens = [row.to_dict() for row in _service(service).accounts.tokens()]
     if as_json:
-        echo_json(found)
+        echo_json(tokens)
         return
-    for one in found:
-        typer.echo(f"{one['handle']}  {one['state']:<8} {one['role']:<8} {one['name']}")
+    for row in tokens:
+        typer.echo(f"{row['handle']}  {row['state']:<8} {row['role']:<8} {row['name']}")
 
 
 @token.command("revoke")
@@ -225,11 +225,11 @@ def check(service: File = _FILE, as_json: AsJson = False) -> None:
     """
     from discreet.serve.service import verified
 
-    found = verified(_service(service))
+    counts = verified(_service(service))
     if as_json:
-        echo_json(found)
+        echo_json(counts)
         return
     typer.echo(
-        f"The ledger's {found['entries']} entries and the audit log's {found['audit_lines']} lines hold together, and "
-        f"the {found['certificates']} certificates of results are what was charged for"
+        f"The ledger's {counts['entries']} entries and the audit log's {counts['audit_lines']} lines hold together, "
+        f"and the {counts['certificates']} certificates of results are what was charged for"
     )

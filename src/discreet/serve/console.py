@@ -42,9 +42,9 @@ _NOBODY = Person("", "", "")
 
 @cache
 def _templates() -> Environment:
-    made = Environment(loader=PackageLoader("discreet.serve"), autoescape=True, undefined=StrictUndefined)
-    made.filters["time"] = lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return made
+    environment = Environment(loader=PackageLoader("discreet.serve"), autoescape=True, undefined=StrictUndefined)
+    environment.filters["time"] = lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return environment
 
 
 def _page(call: Call, name: str, status: int = 200, **facts: object) -> Response:
@@ -65,19 +65,21 @@ def csrf(session: str) -> str:
 
 
 def _home(call: Call) -> Response:
-    datasets = [call.service.described(call.person, one.name) for one in call.service.visible(call.person)]
+    datasets = [call.service.described(call.person, dataset.name) for dataset in call.service.visible(call.person)]
     waiting = call.service.jobs.waiting() if call.person.is_owner else []
     return _page(call, "home.html", datasets=datasets, jobs=call.service.listed(call.person)[:8], waiting=waiting)
 
 
 def _dataset(call: Call) -> Response:
     name = call.path["dataset"]
-    found, schema = call.service.described(call.person, name), call.service.dataset(call.person, name).schema
+    description, schema = call.service.described(call.person, name), call.service.dataset(call.person, name).schema
     columns = [(column, describe(kind)) for column, kind in schema.columns.items()]
     assert schema.target is not None
-    suited = [one for one in MODELS.names() if hasattr(MODELS[one](), "classes") == (schema.target.classes is not None)]
+    suited = [
+        model for model in MODELS.names() if hasattr(MODELS[model](), "classes") == (schema.target.classes is not None)
+    ]
     return _page(
-        call, "dataset.html", dataset=found, columns=columns, target=schema.target, person_column=schema.person,
+        call, "dataset.html", dataset=description, columns=columns, target=schema.target, person_column=schema.person,
         models=suited, solvers=SOLVERS.names(),
     )  # fmt: skip
 
@@ -105,14 +107,15 @@ def _specified(call: Call, name: str) -> Specification:
 
 def _price(call: Call) -> Response:
     name = call.path["dataset"]
-    asked = _specified(call, name)
-    found = call.service.quote(call.person, name, asked)
-    simulated = call.service.forecast(call.person, name, asked)["answer"] if "simulate" in call.form else ""
+    specification = _specified(call, name)
+    quote = call.service.quote(call.person, name, specification)
+    simulated = call.service.forecast(call.person, name, specification)["answer"] if "simulate" in call.form else ""
     limit = call.service.settings.limits.approve_above
     return _page(
-        call, "price.html", dataset=name, asked=asked, quote=found, simulated=simulated,
-        explanation=call.service.explanation(call.person, name, asked), charge_id=call.form.get("charge_id", ""),
-        budget=call.service.budget(call.person, name), waits=limit is not None and found["epsilon"] > limit,
+        call, "price.html", dataset=name, asked=specification, quote=quote, simulated=simulated,
+        explanation=call.service.explanation(call.person, name, specification),
+        charge_id=call.form.get("charge_id", ""),
+        budget=call.service.budget(call.person, name), waits=limit is not None and quote["epsilon"] > limit,
     )  # fmt: skip
 
 
@@ -145,7 +148,7 @@ def _job(call: Call) -> Response:
     certificate = model.certificate_.summary() if model else ""
     has_effects = model is not None and not isinstance(shown_effects(model), (str, NoneType))  # the report has them
     coefficients = [] if model is None or has_effects else model.coefficients()
-    datasets = [one.name for one in call.service.visible(call.person)]
+    datasets = [dataset.name for dataset in call.service.visible(call.person)]
     shown = {"certificate": certificate, "coefficients": coefficients, "score": score, "datasets": datasets}
     return _page(call, "job.html", 200, job=job, metrics=tuple(METRICS), **shown)
 
@@ -163,11 +166,13 @@ def _report(call: Call) -> Response:
 def _history(call: Call) -> Response:
     entries = call.service.history(call.person)
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0])
-    for one in entries:
-        if one["kind"] == "charge":
-            row = sums[one["name"] or "(outside of the service)", one["dataset"]]
-            row[0], row[1] = row[0] + 1, row[1] + one["epsilon"]
-    pictures = {one.name: spending_picture(call.service.ledger, one.name) for one in call.service.visible(call.person)}
+    for entry in entries:
+        if entry["kind"] == "charge":
+            row = sums[entry["name"] or "(outside of the service)", entry["dataset"]]
+            row[0], row[1] = row[0] + 1, row[1] + entry["epsilon"]
+    pictures = {
+        entry.name: spending_picture(call.service.ledger, entry.name) for entry in call.service.visible(call.person)
+    }
     lines = call.service.store.lines(100) if call.person.reads_all else []
     shown: Json = {"entries": entries[::-1][:200], "sums": dict(sums), "pictures": pictures, "lines": lines}
     return _page(call, "history.html", **shown)
@@ -191,7 +196,7 @@ def _decide(call: Call) -> Response:
 def _people(call: Call) -> Response:
     _owners_only(call)
     tokens, allocated = call.service.accounts.tokens(), call.service.accounts.allocations()
-    names = sorted({one.name for one in tokens if one.role == "analyst"})
+    names = sorted({token.name for token in tokens if token.role == "analyst"})
     return _page(
         call, "people.html", tokens=tokens, names=names, datasets=call.service.settings.datasets, allocated=allocated
     )
@@ -308,16 +313,16 @@ def routes(gate: Gate) -> list[Route]:
         _own_origin(request)
         return member(request)
 
-    made = [
+    all_routes = [
         Route(path, gate.answering(guarded(handler) if method == "POST" else handler,
               _own_member if method == "POST" else member, shown(gate), FORM), methods=[method])
         for method, path, handler in PAGES
     ]  # fmt: skip
-    made += [
+    all_routes += [
         Route(path, gate.answering(handler, anybody, shown(gate), FORM), methods=["GET"]) for path, handler in PUBLIC
     ]
-    made.append(Route("/login", gate.answering(_entering(gate), enter, shown(gate), FORM), methods=["POST"]))
-    return made
+    all_routes.append(Route("/login", gate.answering(_entering(gate), enter, shown(gate), FORM), methods=["POST"]))
+    return all_routes
 
 
 def _own_origin(request: Request) -> None:

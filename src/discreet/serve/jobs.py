@@ -160,7 +160,7 @@ class Jobs:
                     raise Conflict("this charge_id was used for something else: give each job an id of its own")
                 return old[0], False
             mine = _jobs(at, "name = ?", request.name)
-            if sum(one.state in OPEN for one in mine) >= most_open:
+            if sum(other.state in OPEN for other in mine) >= most_open:
                 raise Conflict("too many of your jobs are waiting: submit more when some of them are done")
             admit(at, mine)
             job = secrets.token_hex(12)
@@ -232,10 +232,11 @@ class Jobs:
 def _jobs(at: sqlite3.Connection, where: str, *values: object) -> list[Job]:
     rows = at.execute(f"SELECT {_COLUMNS} FROM job WHERE {where}", values).fetchall()
     names = [name.strip() for name in _COLUMNS.split(",")]
-    found = [dict(zip(names, row, strict=True)) for row in rows]
-    return [
-        Job(**{**one, "settings": json.loads(one["settings"]), "amounts": json.loads(one["amounts"])}) for one in found
-    ]
+    jobs = []
+    for row in rows:
+        job = dict(zip(names, row, strict=True))
+        jobs.append(Job(**job | {name: json.loads(job[name]) for name in ("settings", "amounts")}))
+    return jobs
 
 
 SCORE = "score.json"
@@ -269,16 +270,16 @@ def carry_out(settings: Settings, job: Job) -> Outcome:
 
 def _fitted(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
     """Fit, and return what writes the model's files."""
-    asked, account = Specification.of(job.settings, dataset.schema), ledger.account(dataset.name)
-    model = asked.model_of(dataset.schema, account, ledger=ledger, dataset=dataset.name)
+    specification, account = Specification.of(job.settings, dataset.schema), ledger.account(dataset.name)
+    model = specification.model_of(dataset.schema, account, ledger=ledger, dataset=dataset.name)
     return partial(write_folder, model.fit(table_of(dataset), charge_id=job.ledger_id))
 
 
 def _scored(settings: Settings, job: Job, dataset: DataSet, ledger: Ledger) -> Callable[[Path], None]:
     """Score, and return what writes the score's files."""
-    asked, account = ScoreSpecification.of(job.settings), ledger.account(dataset.name)
-    model = TableModel.load(settings.results / asked.job)
-    words: Json = {**asked.settings, "neighbors": str(account.neighbors), "charge_id": job.ledger_id}
+    specification, account = ScoreSpecification.of(job.settings), ledger.account(dataset.name)
+    model = TableModel.load(settings.results / specification.job)
+    words: Json = {**specification.settings, "neighbors": str(account.neighbors), "charge_id": job.ledger_id}
     score = model.private_score(table_of(dataset), ledger=ledger, dataset=dataset.name, **words)
     return partial(_write_score, score)
 

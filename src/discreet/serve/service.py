@@ -42,7 +42,7 @@ class Service:
         self.accounts, self.jobs = Accounts(self.store), Jobs(self.store)
         self.ledger = Ledger(settings.ledger)
         self.dispatcher = Dispatcher(settings, self.jobs, run)
-        self._facts = {name: self._declared(one) for name, one in settings.datasets.items()}
+        self._facts = {name: self._declared(dataset) for name, dataset in settings.datasets.items()}
         self._quote = lru_cache(maxsize=1024)(self._quoted)
         self._forecast = lru_cache(maxsize=256)(self._forecasted)
         self._slow = threading.Lock()  # simulations and reports, one at a time
@@ -61,14 +61,14 @@ class Service:
     def visible(self, person: Person) -> list[DataSet]:
         """The data sets that somebody may see: an analyst those with an allocation."""
         mine = {dataset for _, dataset in self.accounts.allocations(person.name)}
-        return [one for one in self.settings.datasets.values() if person.reads_all or one.name in mine]
+        return [shown for shown in self.settings.datasets.values() if person.reads_all or shown.name in mine]
 
     def dataset(self, person: Person, name: str) -> DataSet:
         """A data set by its name."""
-        found = next((one for one in self.visible(person) if one.name == name), None)
-        if found is None:
+        match = next((candidate for candidate in self.visible(person) if candidate.name == name), None)
+        if match is None:
             raise NotFound("there is no such data set, or you have no allocation of it: ask its owner")
-        return found
+        return match
 
     def described(self, person: Person, name: str) -> Json:
         """What is public of a data set, and what is left of its budget."""
@@ -87,30 +87,37 @@ class Service:
     def budget(self, person: Person, name: str) -> Json:
         """What was spent of a data set's cap, and of one's own allocation."""
         self.dataset(person, name)
-        found: Json = dict(vars(self.ledger.spent(name)))
+        spent: Json = dict(vars(self.ledger.spent(name)))
         if person.role == "analyst":
             with self.store.reading() as at:
                 limit = allocations(at, person.name).get((person.name, name), 0.0)
-            own = self._own(self.ledger.account(name), limit, self.jobs.listed(person.name, limit=-1)).statement()
-            found["allocation"] = {"epsilon": limit, "spent": own.epsilon, "left": own.left, "fits": own.fits}
-        return found
+            allocation = self._own(
+                self.ledger.account(name), limit, self.jobs.listed(person.name, limit=-1)
+            ).statement()
+            spent["allocation"] = {
+                "epsilon": limit,
+                "spent": allocation.epsilon,
+                "left": allocation.left,
+                "fits": allocation.fits,
+            }
+        return spent
 
     # --- prices ---------------------------------------------------------------------------------------
 
-    def quote(self, person: Person, name: str, asked: Specification) -> Json:
+    def quote(self, person: Person, name: str, specification: Specification) -> Json:
         """The price and the plan of a fit. Free: no record is read."""
         self.dataset(person, name)
-        return quoted(self._quote(name, asked.text))
+        return quoted(self._quote(name, specification.text))
 
-    def explanation(self, person: Person, name: str, asked: Specification) -> str:
+    def explanation(self, person: Person, name: str, specification: Specification) -> str:
         """Why this solver, and what privacy will probably cost, from public facts."""
         self.dataset(person, name)
-        return self._quote(name, asked.text).explain()
+        return self._quote(name, specification.text).explain()
 
-    def forecast(self, person: Person, name: str, asked: Specification) -> Json:
+    def forecast(self, person: Person, name: str, specification: Specification) -> Json:
         """What privacy will cost in accuracy, simulated on synthetic rows. Free."""
         self.dataset(person, name)
-        return self._forecast(name, asked.text)
+        return self._forecast(name, specification.text)
 
     def _quoted(self, name: str, text: str) -> Quote:
         facts = self._facts[name]
@@ -119,25 +126,27 @@ class Service:
     def _forecasted(self, name: str, text: str) -> Json:
         facts = self._facts[name]
         with self._slow:
-            found = facts.forecast(Specification.of(json.loads(text), facts.schema))
-        return {"answer": found.answer, **found.to_dict()}
+            forecast = facts.forecast(Specification.of(json.loads(text), facts.schema))
+        return {"answer": forecast.answer, **forecast.to_dict()}
 
     # --- jobs -----------------------------------------------------------------------------------------
 
-    def submit(self, person: Person, name: str, asked: Specification, charge_id: str | None) -> tuple[Job, bool]:
+    def submit(
+        self, person: Person, name: str, specification: Specification, charge_id: str | None
+    ) -> tuple[Job, bool]:
         """Record a fit; the same charge id again is the same job. Refused where the budget is spent already."""
         self._allow(person, name)
-        return self._submit(person, name, "fit", asked, self._quote(name, asked.text).priced, charge_id)
+        return self._submit(person, name, "fit", specification, self._quote(name, specification.text).priced, charge_id)
 
     def submit_score(
-        self, person: Person, name: str, asked: ScoreSpecification, charge_id: str | None
+        self, person: Person, name: str, specification: ScoreSpecification, charge_id: str | None
     ) -> tuple[Job, bool]:
         """Record a private score of the model of one's own finished fit."""
         self._allow(person, name)
-        if self.job(person, asked.job).kind != "fit":
+        if self.job(person, specification.job).kind != "fit":
             raise ServiceError("a score is of a model: name the job of a fit")
-        priced = asked.priced(self.model(person, asked.job), self._facts[name])
-        return self._submit(person, name, "score", asked, priced, charge_id)
+        priced = specification.priced(self.model(person, specification.job), self._facts[name])
+        return self._submit(person, name, "score", specification, priced, charge_id)
 
     def _allow(self, person: Person, name: str) -> None:
         if person.role != "analyst":
@@ -149,7 +158,7 @@ class Service:
         person: Person,
         name: str,
         kind: str,
-        asked: Specification | ScoreSpecification,
+        specification: Specification | ScoreSpecification,
         priced: PricedPlan,
         charge_id: str | None,
     ) -> tuple[Job, bool]:
@@ -171,7 +180,7 @@ class Service:
             dataset=name,
             charge_id=charge_id,
             kind=kind,
-            settings=asked.with_delta(priced.budget.delta).to_dict(),
+            settings=specification.with_delta(priced.budget.delta).to_dict(),
             epsilon=priced.budget.epsilon,
             amounts=tuple(charge),
             waits=limit is not None and priced.budget.epsilon > limit,
@@ -188,18 +197,18 @@ class Service:
         the promise is the cap, which the ledger keeps over all analysts together. Parts (``Ledger.divide``) would be
         wrong here: they are for disjoint people, and each has the whole cap.
         """
-        own = replace(account, parent=None, spent=FREE, charges=0, adds=False).granted(limit or 1e-300)
+        allocation = replace(account, parent=None, spent=FREE, charges=0, adds=False).granted(limit or 1e-300)
         for job in reversed(mine):
             if job.dataset == account.name and job.state not in ("refused", "declined"):
-                own = own.charged(Amounts(*job.amounts))
-        return own
+                allocation = allocation.charged(Amounts(*job.amounts))
+        return allocation
 
     def job(self, person: Person, job: str) -> Job:
         """One's own job by its id; somebody else's is not there."""
-        found = self.jobs.find(job)
-        if found is None or not (person.reads_all or found.name == person.name):
+        match = self.jobs.find(job)
+        if match is None or not (person.reads_all or match.name == person.name):
             raise NotFound(_NO_JOB)
-        return found
+        return match
 
     def listed(self, person: Person) -> list[Job]:
         """One's own jobs, the newest first; all of them for an owner or auditor."""
@@ -217,18 +226,18 @@ class Service:
 
     def result(self, person: Person, job: str, file: str) -> bytes:
         """A file of a finished job's folder."""
-        found = self._finished(person, job)
+        finished = self._finished(person, job)
         if file not in (*FILES, SCORE) or (person.role == "auditor" and file != CERTIFICATE):
             raise NotFound("there is no such file for you in a result")
-        place = self.settings.results / found.id / file
+        place = self.settings.results / finished.id / file
         if not place.is_file():
             raise NotFound("there is no such file for you in a result")
         return place.read_bytes()
 
     def score(self, person: Person, job: str) -> Json:
         """The released score of a finished job."""
-        found: Json = json.loads(self.result(person, job, SCORE))
-        return found
+        stored: Json = json.loads(self.result(person, job, SCORE))
+        return stored
 
     def model(self, person: Person, job: str) -> TableModel:
         """The released model of a finished job."""
@@ -241,31 +250,31 @@ class Service:
 
     def report(self, person: Person, job: str) -> str:
         """The page about a finished job; it is made once, from what was released."""
-        found = self._finished(person, job)
-        place = self.settings.results / f"{found.id}.html"
+        finished = self._finished(person, job)
+        place = self.settings.results / f"{finished.id}.html"
         with self._slow:
             if not place.exists():
                 model = self.model(person, job)
                 assert model.schema.target is not None
-                title = f"A private model of {model.schema.target.column}, from {found.dataset}"
+                title = f"A private model of {model.schema.target.column}, from {finished.dataset}"
                 _write(place, model.report(title=title).html())
         return place.read_text(encoding="utf-8")
 
     def _finished(self, person: Person, job: str) -> Job:
-        found = self.job(person, job)
-        if not found.is_done:
+        match = self.job(person, job)
+        if not match.is_done:
             raise NotFound("this job has no result, or not yet")
-        return found
+        return match
 
     # --- ledger ---------------------------------------------------------------------------------------
 
     def history(self, person: Person, dataset: str | None = None) -> list[Json]:
         """Entries of the ledger: all for an owner or auditor, an analyst's own charges."""
-        names = {one.name for one in self.visible(person)}
+        names = {entry.name for entry in self.visible(person)}
         if dataset is not None and dataset not in names:
             raise NotFound("there is no such data set, or you have no allocation of it: ask its owner")
-        entries = [one for one in self.ledger.entries(dataset) if one.dataset in names]
-        return [_plain(one) for one in entries if person.reads_all or _charged_to(one) == person.name]
+        entries = [entry for entry in self.ledger.entries(dataset) if entry.dataset in names]
+        return [_plain(entry) for entry in entries if person.reads_all or _charged_to(entry) == person.name]
 
     def verify(self, person: Person) -> dict[str, int]:
         """Work out the ledger and the audit log again, and look up the certificate of every result."""
@@ -306,7 +315,7 @@ def _plain(entry: Any) -> Json:
 
 
 def _write(place: Path, text: str) -> None:
-    with passing(place) as made:
-        made.write_text(text, encoding="utf-8")
-        sync(made)
-        made.replace(place)
+    with passing(place) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+        sync(scratch)
+        scratch.replace(place)

@@ -125,7 +125,7 @@ class Settings:
         _refuse_unknown(top, ("service", "limits", "datasets"), "service.toml")
         service, limits = (_table(top, name) for name in ("service", "limits"))
         _refuse_unknown(service, _SERVICE, "[service]")
-        _refuse_unknown(limits, tuple(one.name for one in fields(Limits)), "[limits]")
+        _refuse_unknown(limits, tuple(limit.name for limit in fields(Limits)), "[limits]")
         for name in ("ledger", "folder"):
             if name not in service:
                 raise ServiceError(f"[service] needs {name}: see the tutorial 'a service in ten minutes'")
@@ -190,9 +190,9 @@ def _dataset(name: str, table: object, home: Path) -> DataSet:
     _refuse_unknown(table, ("table", "schema", "about"), where)
     paths = table.get("table")
     paths = [paths] if isinstance(paths, str) else paths
-    if not (isinstance(paths, list) and paths and all(isinstance(one, str) and one for one in paths)):
+    if not (isinstance(paths, list) and paths and all(isinstance(path, str) and path for path in paths)):
         raise ServiceError(f"{where}: table is a path, or a list of paths, of CSV or Parquet files")
-    if any("://" in one for one in paths):
+    if any("://" in path for path in paths):
         raise ServiceError(f"{where}: table is a path on this machine: URLs are not fetched")
     if not isinstance(table.get("schema"), str) or not isinstance(table.get("about", ""), str):
         raise ServiceError(f"{where}: schema is the path of a schema, and about a text")
@@ -203,7 +203,7 @@ def _dataset(name: str, table: object, home: Path) -> DataSet:
         raise ServiceError(f"{where}: there is no such schema") from None
     except SchemaError as error:
         raise ServiceError(f"{where}: {error}") from None
-    placed = tuple(str(home / one) for one in paths)
+    placed = tuple(str(home / path) for path in paths)
     return DataSet(name=name, table=placed, schema=schema, about=table.get("about", ""))
 
 

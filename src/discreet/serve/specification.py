@@ -164,18 +164,18 @@ class Facts:
         """A table to plan with, that has nothing to read."""
         return DeclaredSource(self.schema.needed, self.rows or 1)
 
-    def quote(self, asked: Specification) -> Quote:
+    def quote(self, specification: Specification) -> Quote:
         """Price a fit; no record is read."""
-        return asked.model_of(self.schema, self.account).quote(self.source)
+        return specification.model_of(self.schema, self.account).quote(self.source)
 
-    def forecast(self, asked: Specification) -> Forecast:
+    def forecast(self, specification: Specification) -> Forecast:
         """Simulate what privacy will cost, on synthetic rows."""
         if self.rows is None:
             raise Unsupported(
                 "the number of rows is private here, and a forecast needs one: use discreet forecast --rows"
             )
         layout = Layout(self.schema)
-        estimator = asked.model_of(self.schema, self.account).estimator.set_params(bounds=layout.bounds)
+        estimator = specification.model_of(self.schema, self.account).estimator.set_params(bounds=layout.bounds)
         grid: Json = {"seeds": 3, "epsilons": [], "n_grid": []}
         return forecast(estimator, self.rows, None, indicators=layout.indicators, **grid)
 

@@ -252,8 +252,8 @@ class Accounts:
         if not _SECRET.fullmatch(secret):
             return None
         with self._store.reading() as at:
-            found = "SELECT handle FROM session WHERE digest = ? AND expires > ?"
-            row = at.execute(found, (_digest(secret, b""), time.time())).fetchone()
+            query = "SELECT handle FROM session WHERE digest = ? AND expires > ?"
+            row = at.execute(query, (_digest(secret, b""), time.time())).fetchone()
             return None if row is None else _valid(at, row[0])
 
     def leave(self, secret: str) -> None:

@@ -113,13 +113,13 @@ class Call:
     def json(self) -> Json:
         """The body as an object of JSON."""
         try:
-            found = json.loads(self.body, parse_constant=_no_constant)
-            json.dumps(found, ensure_ascii=False).encode()  # a lone half of a character is no text
+            values = json.loads(self.body, parse_constant=_no_constant)
+            json.dumps(values, ensure_ascii=False).encode()  # a lone half of a character is no text
         except (ValueError, RecursionError):
             raise Problem(400, "the body is not JSON in UTF-8") from None
-        if not isinstance(found, dict):
+        if not isinstance(values, dict):
             raise Problem(400, 'the body is an object of JSON, such as {"settings": {"epsilon": 0.5}}')
-        return found
+        return values
 
     @property
     def form(self) -> dict[str, str]:

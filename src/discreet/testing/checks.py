@@ -36,9 +36,9 @@ Table = tuple[Floats, Floats]
 class Refuted(AssertionError):
     """A claim does not hold. ``audit`` is the audit that found it, where it was one."""
 
-    def __init__(self, text: str, found: Audit | None = None) -> None:
+    def __init__(self, text: str, audit: Audit | None = None) -> None:
         super().__init__(text)
-        self.audit = found
+        self.audit = audit
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Privacy:
     False
     """
 
-    def require(self, found: Audit) -> Audit:
+    def require(self, audit: Audit) -> Audit:
         """Fail if this audit refutes its claim; else give it back."""
         __tracebackhide__ = True
-        if found.refuted:
-            raise Refuted(str(found), found)
-        return found
+        if audit.refuted:
+            raise Refuted(str(audit), audit)
+        return audit
 
     def check(
         self,
@@ -110,7 +110,7 @@ class Privacy:
         loss = Logistic() if loss is None else loss
         named = getattr(solver, "name", solver) or type(loss).__name__
         _agree(f"{type(loss).__name__} is not what it declares", wrong_constants(loss))
-        found: list[Audit] = []
+        audits: list[Audit] = []
         for relation in map(Neighbors, relations):
             declared = _declared(loss, bounds, relation)
             fit = _fit_of(solver, loss, penalty, declared, epsilon, delta, relation)
@@ -119,12 +119,12 @@ class Privacy:
             _agree(f"the certificate of {named} under {relation}", _overclaimed(claim, epsilon, delta))
             sampled = any(isinstance(event, PoissonSampled) for event in claim.events)
             settings: Json = {"neighbors": str(relation), "bounds": declared, "subject": str(named)}
-            found.append(self.replay(fit, *table, sampled=sampled, **settings))
+            audits.append(self.replay(fit, *table, sampled=sampled, **settings))
             if runs and not any(isinstance(event, _HIDDEN) for event in claim.events):
                 sides = _sides(declared, relation)
                 ran = audit.transcript(fit, *sides, runs=runs, confidence=confidence, subject=str(named))
-                found.append(self.require(ran))
-        return found
+                audits.append(self.require(ran))
+        return audits
 
     def replay(self, fit: Fit, X: Any, y: Any, groups: Any = None, *, bounds: Bounds, **settings: Any) -> Audit:
         """Run ``discreet.audit.replay`` on any fit through discreet's curator; fail if it is refuted."""

@@ -278,16 +278,16 @@ _BITS_PER_DIGIT = 3.4  # a little more than log2(10)
 
 def whole(values: Floats, bits: int) -> Whole:
     """Return finite doubles times 2^bits, rounded to whole numbers."""
-    one = Fraction(2) ** bits
-    exact = [round(Fraction(value) * one) for value in values.ravel().tolist()]
+    unit = Fraction(2) ** bits
+    exact = [round(Fraction(value) * unit) for value in values.ravel().tolist()]
     return np.array(exact, dtype=object).reshape(values.shape)
 
 
 def doubles(numbers: Whole, bits: int) -> Floats:
     """Return whole numbers over 2^bits as the nearest doubles; beyond their range, the largest."""
-    one, up = 1 << max(bits, 0), 1 << max(-bits, 0)
-    largest = int(np.finfo(np.float64).max) * one
-    fitted = [min(max(int(v) * up, -largest), largest) / one for v in numbers.ravel()]
+    unit, up = 1 << max(bits, 0), 1 << max(-bits, 0)
+    largest = int(np.finfo(np.float64).max) * unit
+    fitted = [min(max(int(v) * up, -largest), largest) / unit for v in numbers.ravel()]
     return np.array(fitted, dtype=np.float64).reshape(numbers.shape)
 
 
@@ -340,11 +340,11 @@ class ExactGradient:
                 coefficients = np.empty((outputs, len(chosen)), dtype=object)
                 for j, i in enumerate(chosen.tolist()):
                     shrink = Decimal(float(self._shrinks[i]))
-                    own = [Decimal(int(product)) * unit * shrink for product in products[:, j]]
-                    slopes, pull = self._slopes(i, own), shrink / int(self._shares[i])
+                    row_margins = [Decimal(int(product)) * unit * shrink for product in products[:, j]]
+                    slopes, pull = self._slopes(i, row_margins), shrink / int(self._shares[i])
                     coefficients[:, j] = [int((slope * pull * scale).to_integral_value()) for slope in slopes]
-                    margins[i] = [float(m) for m in own]
-                    sizes += self._size(i, own, slopes) * pull * int(records.norms[i])
+                    margins[i] = [float(m) for m in row_margins]
+                    sizes += self._size(i, row_margins, slopes) * pull * int(records.norms[i])
                     lengths += int(records.norms[i])
                 counts = np.diff(np.append(starts, len(values)))
                 for row, own_coefficients in zip(total, coefficients, strict=True):
@@ -375,9 +375,9 @@ class ExactGradient:
     def _blocks(self) -> Iterator[tuple[Integers, Whole, Integers, Integers]]:
         """Records that are not null, some at a time: which, their entries, the entries' columns, where each begins."""
         records = self._records
-        kept = np.flatnonzero(records.norms > 0)
-        for first in range(0, len(kept), _BLOCK):
-            chosen = kept[first : first + _BLOCK]
+        nonzero = np.flatnonzero(records.norms > 0)
+        for first in range(0, len(nonzero), _BLOCK):
+            chosen = nonzero[first : first + _BLOCK]
             if records.sparse is None:
                 assert records.rows is not None
                 columns = np.tile(np.arange(records.n_columns), len(chosen))
@@ -446,11 +446,11 @@ class Descent:
         try:
             scale = _scale(point)
             direction = self._directions.next(doubles(point.gradient, point.q + scale), point.margins)
-            found = self._along(point, direction, scale)
-            moved = doubles(found.w - point.w, self._gradient.bits)
-            turned = doubles((found.gradient << point.q) - (point.gradient << found.q), point.q + found.q)
+            candidate = self._along(point, direction, scale)
+            moved = doubles(candidate.w - point.w, self._gradient.bits)
+            turned = doubles((candidate.gradient << point.q) - (point.gradient << candidate.q), point.q + candidate.q)
             self._directions.learn(moved, turned)
-            return found
+            return candidate
         except Exception:  # of linear algebra or memory: it depends on records, and without an attempt the step remains
             return point
 
@@ -505,8 +505,8 @@ class Directions:
         if self._loss.n_outputs > 1 or not self._passes.can_form_hessian:
             norm = float(np.linalg.norm(gradient))
             point = Point(gradient, gradient, norm, 0.0, margins)
-            found = steps_for(self._passes, self._loss, self._ridge, self._view, 0.0).direction(point)
-            return -gradient if found is None else found
+            step = steps_for(self._passes, self._loss, self._ridge, self._view, 0.0).direction(point)
+            return -gradient if step is None else step
         hessian = self._passes.hessian(self._passes.states(margins, self._loss, self._view))
         values, axes = np.linalg.eigh(hessian + np.diag(self._ridge))
         curvature = np.maximum(values, float(self._ridge.min()))

@@ -137,11 +137,11 @@ class _Passes(ABC):
         self.n_columns, self.n_rows = records.n_columns, records.n_rows
 
     def view(self, clip: float = math.inf, row_norm: float = math.inf) -> View:
-        kept = self._kept  # read and replaced as one, so that threads cannot mix a key with another's view
-        if kept is None or kept[0] != (clip, row_norm):
-            kept = (clip, row_norm), view_of(self._norms, self._weights, clip, row_norm)
-            self._kept = kept
-        return kept[1]
+        cached = self._kept  # read and replaced as one, so that threads cannot mix a key with another's view
+        if cached is None or cached[0] != (clip, row_norm):
+            cached = (clip, row_norm), view_of(self._norms, self._weights, clip, row_norm)
+            self._kept = cached
+        return cached[1]
 
     @abstractmethod
     def slopes(self, w: Floats, loss: Loss, view: View) -> Slopes: ...
@@ -227,8 +227,8 @@ class DenseSmooth(_Passes):
         tiles, scaled, margins = self._tiles, w / self._one, self._margins_for(w)
 
         def part(first: int, last: int) -> Floats:
-            own = margins[self._records_of(first, last)]
-            float_sums.margins_over_tiles(tiles[first:last], view.shrinks[first:last], scaled, own)
+            rows = margins[self._records_of(first, last)]
+            float_sums.margins_over_tiles(tiles[first:last], view.shrinks[first:last], scaled, rows)
             return np.zeros(1)
 
         self._workers.sum(part, len(tiles), tiles.size * len(w))
@@ -238,8 +238,8 @@ class DenseSmooth(_Passes):
         tiles, scaled = self._tiles, v / self._one
 
         def part(first: int, last: int) -> Floats:
-            out, own = np.zeros(v.shape), states[self._records_of(first, last)]
-            float_sums.product_over_tiles(tiles[first:last], view.curvature_weights[first:last], own, scaled, out)
+            out, rows = np.zeros(v.shape), states[self._records_of(first, last)]
+            float_sums.product_over_tiles(tiles[first:last], view.curvature_weights[first:last], rows, scaled, out)
             return out
 
         return self._workers.sum(part, len(tiles), tiles.size * len(v)) / self._one

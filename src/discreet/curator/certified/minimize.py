@@ -104,9 +104,9 @@ def minimize(engine: LocalEngine, objective: Objective, tolerance: float) -> Min
         raise Unsupported("a minimizer needs a positive tolerance and a finite linear term")
     with np.errstate(all="ignore"):  # a warning is an answer
         problem = _certified(engine, objective)
-        found = _by_newton(problem, tolerance) or _by_descent(engine, problem, tolerance)
-    point = found.point.T if objective.linear.ndim == 2 else found.point[0]
-    return Minimum(np.ascontiguousarray(point), found.gradient_norm)
+        minimum = _by_newton(problem, tolerance) or _by_descent(engine, problem, tolerance)
+    point = minimum.point.T if objective.linear.ndim == 2 else minimum.point[0]
+    return Minimum(np.ascontiguousarray(point), minimum.gradient_norm)
 
 
 def certified_gradient(
@@ -136,15 +136,15 @@ def _by_newton(problem: "_Certified", tolerance: float) -> Minimum | None:
     objective = problem.objective
     try:
         steps = steps_for(problem.passes, objective.loss, problem.ridge, problem.view, tolerance)
-        found = search(problem.at, problem.at(np.zeros_like(problem.linear)), steps, tolerance, MAX_STEPS)
+        end = search(problem.at, problem.at(np.zeros_like(problem.linear)), steps, tolerance, MAX_STEPS)
     except Exception:  # of linear algebra or memory: an outcome that depends on records, so none that may leave
         return None
-    return Minimum(found.w, found.bound) if found.bound <= tolerance else None
+    return Minimum(end.w, end.bound) if end.bound <= tolerance else None
 
 
 def _by_descent(engine: LocalEngine, problem: "_Certified", tolerance: float) -> Minimum:
-    found = Descent(engine.records, problem.passes, problem.view, problem.objective, tolerance).run()
-    return Minimum(*found)
+    end = Descent(engine.records, problem.passes, problem.view, problem.objective, tolerance).run()
+    return Minimum(*end)
 
 
 class _Certified:

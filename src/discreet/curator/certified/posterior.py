@@ -86,8 +86,8 @@ def gaussian_in_ball(mean: Floats, precision_cholesky: Floats, radius: float, dr
         return points[:, inside[0]].copy()
     basis, roots, _ = np.linalg.svd(precision_cholesky)  # P = basis diag(roots^2) basis^T
     natural = roots**2 * (basis.T @ mean)
-    kept = next(point for point, slack in _ball_proposals(roots**2, natural, radius, draws) if _keeps(slack, draws))
-    return np.asarray(basis @ kept)
+    accepted = next(point for point, slack in _ball_proposals(roots**2, natural, radius, draws) if _keeps(slack, draws))
+    return np.asarray(basis @ accepted)
 
 
 def strongly_log_concave(

@@ -76,13 +76,13 @@ def _geometric_table() -> Table:
 def _gap_table(numerator: int) -> Table:
     """P(a success within j + 1 trials of probability numerator / 2^16), for j below the table's length."""
     length = max(16, min(4096, 4 * (1 << PROBABILITY_BITS) // numerator))
-    miss, one = (1 << PROBABILITY_BITS) - numerator, 1 << 128
+    miss, unit = (1 << PROBABILITY_BITS) - numerator, 1 << 128
 
     def thresholds() -> Iterator[int]:
         power = 1
         for j in range(1, length + 1):
             power *= miss  # exactly miss^j over 2^(16 j)
-            yield min(one - 1, one - -((-power << 128) >> (PROBABILITY_BITS * j)))
+            yield min(unit - 1, unit - -((-power << 128) >> (PROBABILITY_BITS * j)))
 
     return _table(thresholds())
 

@@ -50,10 +50,10 @@ NOT_ASKED: States = np.empty(0, dtype=np.int8)
 """Where nobody asks what the cells hold."""
 
 
-def states_of_numbers(found: Floats, low: float, high: float) -> States:
+def states_of_numbers(values: Floats, low: float, high: float) -> States:
     """Return ABSENT where there is no finite number, STRANGE where it lies outside the range."""
-    outside = (found < low) | (found > high)
-    return np.where(np.isfinite(found), outside * np.int8(STRANGE), np.int8(ABSENT)).astype(np.int8)
+    outside = (values < low) | (values > high)
+    return np.where(np.isfinite(values), outside * np.int8(STRANGE), np.int8(ABSENT)).astype(np.int8)
 
 
 def states_of_labels(positions: Integers, count: int) -> States:
@@ -73,15 +73,15 @@ def read_numbers(offsets: Integers, data: NDArray[np.uint8], codes: Floats) -> t
 
     ``codes`` are numbers that may be codes for nothing, depending on how they are written.
     """
-    found = np.empty(len(offsets) - 1)
-    unsure = np.zeros(len(found), dtype=np.bool_)
-    _read(offsets, data, codes, _POWERS, found, unsure)
-    return found, unsure
+    values = np.empty(len(offsets) - 1)
+    unsure = np.zeros(len(values), dtype=np.bool_)
+    _read(offsets, data, codes, _POWERS, values, unsure)
+    return values, unsure
 
 
 @njit(cache=True, nogil=True)
-def _read(offsets, data, codes, powers, found, unsure):  # type: ignore[no-untyped-def]
-    for i in range(found.size):
+def _read(offsets, data, codes, powers, out, unsure):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
         at, end = _trimmed(data, offsets[i], offsets[i + 1])
         negative = at < end and data[at] == 45
         if at < end and (data[at] == 43 or data[at] == 45):
@@ -89,14 +89,14 @@ def _read(offsets, data, codes, powers, found, unsure):  # type: ignore[no-untyp
         whole, places, at = _mantissa(data, at, end)
         exponent, at = _exponent(data, at, end)
         if places < 0 or at != end:
-            found[i] = np.nan
+            out[i] = np.nan
             continue
         value, power = float(whole), exponent - places
         if whole > _MOST or (whole > 0 and (abs(power) > _PLACES or abs(exponent) == _FAR)):
             unsure[i] = True
         elif whole > 0:
             value = value * powers[power] if power >= 0 else value / powers[-power]
-        found[i] = -value if negative else value
+        out[i] = -value if negative else value
         for code in codes:
             unsure[i] |= code == value or code == -value
 
@@ -159,8 +159,8 @@ Column: TypeAlias = Any
 
 def numbers(column: Column, missing: frozenset[str]) -> Floats:
     """``number_of`` for every cell of a column: NaN for what is not finite, whatever stands next to it."""
-    found = raw_numbers(column, missing)
-    return np.where(np.isfinite(found), found, math.nan)
+    values = raw_numbers(column, missing)
+    return np.where(np.isfinite(values), values, math.nan)
 
 
 def raw_numbers(column: Column, missing: frozenset[str]) -> Floats:
@@ -217,8 +217,8 @@ def lowered(column: Column) -> Column:
 
 def names(column: Column, missing: frozenset[str]) -> list[str | None]:
     """Whom each cell names, by its text: 7 and "7" are one; None for nobody."""
-    found, codes = coded_names(column, missing)
-    return [found[code] for code in codes.tolist()]
+    texts, codes = coded_names(column, missing)
+    return [texts[code] for code in codes.tolist()]
 
 
 def coded_names(column: Column, missing: frozenset[str]) -> tuple[list[str | None], Integers]:
@@ -270,21 +270,21 @@ def _looked_up(cells: list[Any], labels: Sequence[Label], missing: frozenset[str
     return np.array([places.get(text_of(cell, missing), len(labels)) for cell in cells], dtype=np.int64)
 
 
-def _among(found: Floats, labels: Sequence[Label]) -> Integers:
+def _among(cells: Floats, labels: Sequence[Label]) -> Integers:
     """Numbers among labels; a label that is a text stands for the number that is written so."""
     if are_numbers(labels):
-        known = {float(label): i for i, label in reversed(list(enumerate(labels)))}
+        position_of = {float(label): i for i, label in reversed(list(enumerate(labels)))}
     else:
-        known = {
+        position_of = {
             v: i for i, v in enumerate(map(number_of, labels)) if not math.isnan(v) and plain_number(v) == labels[i]
         }
-    out = np.full(len(found), len(labels), dtype=np.int64)
-    if known:
-        values = np.array(sorted(known))
-        at = np.minimum(np.searchsorted(values, found), len(values) - 1)
-        places = np.array([known[value] for value in values.tolist()], dtype=np.int64)
-        out = np.where(values[at] == found, places[at], out)
-    out[~np.isfinite(found)] = MISSING
+    out = np.full(len(cells), len(labels), dtype=np.int64)
+    if position_of:
+        values = np.array(sorted(position_of))
+        at = np.minimum(np.searchsorted(values, cells), len(values) - 1)
+        places = np.array([position_of[value] for value in values.tolist()], dtype=np.int64)
+        out = np.where(values[at] == cells, places[at], out)
+    out[~np.isfinite(cells)] = MISSING
     return out
 
 
@@ -292,12 +292,12 @@ def _parsed(column: pa.Array, missing: frozenset[str]) -> Floats:
     """Texts as numbers, by a compiled pass where rounding is plain, the few others by Arrow's own parser."""
     plain = _as_bytes(column)
     codes = np.array([float(text) for text in missing if is_number_text(text)])
-    found, unsure = read_numbers(*_bytes(plain), codes)
+    values, unsure = read_numbers(*_bytes(plain), codes)
     if plain.null_count:
-        found[plain.is_null().to_numpy(zero_copy_only=False)] = math.nan
+        values[plain.is_null().to_numpy(zero_copy_only=False)] = math.nan
     if (at := np.flatnonzero(unsure)).size:
-        found[at] = _with_care(plain.take(pa.array(at)), missing)
-    return found
+        values[at] = _with_care(plain.take(pa.array(at)), missing)
+    return values
 
 
 def _as_bytes(column: pa.Array) -> pa.Array:
@@ -377,6 +377,6 @@ def _shown(kind: pa.DataType) -> str:
     return re.split(r"[\[(<]", str(kind))[0]
 
 
-def _without(found: Floats, codes: list[float]) -> Floats:
+def _without(values: Floats, codes: list[float]) -> Floats:
     """Numbers with NaN for those that are codes for nothing."""
-    return np.where(np.isin(found, codes), math.nan, found) if codes else found
+    return np.where(np.isin(values, codes), math.nan, values) if codes else values

@@ -141,17 +141,17 @@ def scale_column(values, low, high, middle, half, absent, out, states):  # type:
 
     ``states``, where it has a place for each row, receives what each cell holds (``cells.py``).
     """
-    told = states.size == values.size
+    has_states = states.size == values.size
     for i in range(values.size):
         x = values[i]
         if abs(x) < np.inf:  # False for NaN too
             scaled = (min(max(x, low), high) - middle) / half
             out[i] = min(max(scaled, -1.0), 1.0)
-            if told:
+            if has_states:
                 states[i] = FINE if low <= x <= high else STRANGE
         else:
             out[i] = absent
-            if told:
+            if has_states:
                 states[i] = ABSENT
 
 
@@ -239,11 +239,11 @@ class LinearEncoding:
     def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """(x - middle) / half, within [-1, 1]."""
         is_number = isinstance(self._kind, Number)
-        found = _located(column, self._kind, self._missing, states)
-        asked = states if is_number else NOT_ASKED
-        scale_column(found, self._low, self._high, self._middle, self._half, self._absent(), out[:, 0], asked)
+        cells_read = _located(column, self._kind, self._missing, states)
+        counted = states if is_number else NOT_ASKED
+        scale_column(cells_read, self._low, self._high, self._middle, self._half, self._absent(), out[:, 0], counted)
         if self._flag:
-            out[:, 1] = ~np.isfinite(found)
+            out[:, 1] = ~np.isfinite(cells_read)
 
     def _absent(self) -> float:
         value = self._kind.missing
@@ -272,11 +272,11 @@ class SplineEncoding:
 
     def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """Between two knots, the distances to them as shares; beyond the ends, the end."""
-        found = cells.numbers(column, self._missing)
-        absent, places = ~np.isfinite(found), self._places
+        cells_read = cells.numbers(column, self._missing)
+        absent, places = ~np.isfinite(cells_read), self._places
         low, high = places[0], places[-1]
         stand_in = low / 2 + high / 2 if isinstance(self._kind.missing, str) else self._kind.missing
-        x = np.clip(np.where(absent, stand_in, found), low, high)
+        x = np.clip(np.where(absent, stand_in, cells_read), low, high)
         left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
         width = places[left + 1] / 2 - places[left] / 2
         share = np.clip((x / 2 - places[left] / 2) / width, 0.0, 1.0)
@@ -289,7 +289,7 @@ class SplineEncoding:
         elif self._kind.missing == "record":
             out[absent] = math.nan
         if states.size:
-            states[:] = states_of_numbers(found, low, high)
+            states[:] = states_of_numbers(cells_read, low, high)
 
 
 class CurveEncoding:
@@ -338,23 +338,23 @@ class CellEncoding:
 
     def encode(self, column: Column, out: Floats, states: States = NOT_ASKED) -> None:
         """A 1 in the row's cell."""
-        found = cells.positions(column, self._kind.categories, self._missing)
-        place = self._places[found]  # the last one is that of a missing cell, whose position is -1
+        cells_read = cells.positions(column, self._kind.categories, self._missing)
+        place = self._places[cells_read]  # the last one is that of a missing cell, whose position is -1
         rows = np.flatnonzero(place != NO_CELL)
         out[:] = 0.0
         out[rows, place[rows]] = 1.0
         if self._kind.missing == "record":
-            out[found == MISSING] = math.nan
+            out[cells_read == MISSING] = math.nan
         if states.size:
-            states[:] = states_of_labels(found, len(self._kind.categories))
+            states[:] = states_of_labels(cells_read, len(self._kind.categories))
 
 
 def products(groups: Sequence[str], features: Mapping[str, Sequence[Feature]]) -> list[tuple[Feature, ...]]:
     """Every combination of one feature of each column."""
-    found: list[tuple[Feature, ...]] = [()]
+    combinations: list[tuple[Feature, ...]] = [()]
     for column in groups:
-        found = [(*before, feature) for before in found for feature in features[column]]
-    return found
+        combinations = [(*before, feature) for before in combinations for feature in features[column]]
+    return combinations
 
 
 def product_feature(factors: Sequence[Feature]) -> Feature:
@@ -384,14 +384,14 @@ def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozense
         states[:] = states_of_labels(places, len(labels))
         absent = cells.positions(column, labels, missing) == MISSING  # "NA" means nothing, and "na" is no word
         states[absent & (states == STRANGE)] = ABSENT
-    found = _place(places, len(labels))
+    located = _place(places, len(labels))
     if isinstance(kind, Ordinal):
-        return found
-    return np.where(np.isnan(found), found, (found >= len(kind.false)).astype(np.float64))
+        return located
+    return np.where(np.isnan(located), located, (located >= len(kind.false)).astype(np.float64))
 
 
-def _place(found: Integers, count: int) -> Floats:
-    return np.where((found == MISSING) | (found == count), math.nan, found)
+def _place(positions: Integers, count: int) -> Floats:
+    return np.where((positions == MISSING) | (positions == count), math.nan, positions)
 
 
 def _shown(number: float) -> str:
@@ -429,8 +429,8 @@ class Layout:
 
     def _append_products(self) -> None:
         by_column = {name: encoding.factors for name, (encoding, _) in self._parts.items()}
-        made = [math.prod(len(by_column[name]) for name in group) for group in self.schema.interactions]
-        check_count(len(self.features) + sum(made), MAX_FEATURES, "features")  # before any product is made
+        counts = [math.prod(len(by_column[name]) for name in group) for group in self.schema.interactions]
+        check_count(len(self.features) + sum(counts), MAX_FEATURES, "features")  # before any product is made
         place = {feature.name: i for i, feature in enumerate(self.features)}
         for group in self.schema.interactions:
             for factors in products(group, by_column):
@@ -521,7 +521,7 @@ class Layout:
                 states[:] = states_of_numbers(numbers, *target.range)
             return numbers
         count = len(target.classes or ())
-        found = cells.positions(column, target.classes or (), self.missing)
+        positions = cells.positions(column, target.classes or (), self.missing)
         if states.size:
-            states[:] = states_of_labels(found, count)
-        return np.where((found == MISSING) | (found == count), np.nan, found)
+            states[:] = states_of_labels(positions, count)
+        return np.where((positions == MISSING) | (positions == count), np.nan, positions)

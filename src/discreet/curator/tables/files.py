@@ -74,14 +74,14 @@ def _narrowed(column: pa.Array) -> pa.Array:
     if memoryview(data).tobytes().isascii():
         return column
     places = np.frombuffer(offsets, dtype=np.int64)[: len(column) + 1]
-    found, ends = np.empty_like(wide), np.empty_like(places)
-    size = _narrow(wide, places, found, ends)
-    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(found[:size])]
+    narrow, ends = np.empty_like(wide), np.empty_like(places)
+    size = _narrow(wide, places, narrow, ends)
+    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(narrow[:size])]
     return pa.Array.from_buffers(column.type, len(column), buffers)
 
 
 @njit(cache=True, nogil=True)
-def _narrow(wide, places, found, ends):  # type: ignore[no-untyped-def]
+def _narrow(wide, places, narrow, ends):  # type: ignore[no-untyped-def]
     """Undo ``widened`` cell by cell; return the number of bytes. A byte above 127 is the first of a character's two."""
     size = 0
     ends[0] = 0
@@ -92,7 +92,7 @@ def _narrow(wide, places, found, ends):  # type: ignore[no-untyped-def]
             if byte >= 128:
                 at += 1
                 byte = ((byte & 3) << 6) | (np.int64(wide[at]) & 63)
-            found[size] = byte
+            narrow[size] = byte
             size += 1
             at += 1
         ends[i + 1] = size
@@ -270,10 +270,10 @@ class _Header:
             raise Unsupported(
                 f"{file}: this is not a text in UTF-8 with a line of column names: convert it (iconv), or add one"
             )
-        found = {sign: names for sign in (separator or _SEPARATORS) if (names := _split(line, sign))}
-        if not found:
+        headers = {sign: names for sign in (separator or _SEPARATORS) if (names := _split(line, sign))}
+        if not headers:
             raise Unsupported(f"{file}: the quotes in the header line do not match")
-        self.separator, self.names = max(found.items(), key=lambda item: len(item[1]))
+        self.separator, self.names = max(headers.items(), key=lambda item: len(item[1]))
         _check_width(file, len(self.names))
         self.lines = len(_LINE_END.findall(blank)) + 1
 

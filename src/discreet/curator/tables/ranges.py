@@ -163,8 +163,8 @@ def consistent_leaves(tree: Tree, counts: Floats) -> Floats:
     levels, variances = tree.levels(counts), node_variances(tree.depth)
     upward = [levels[-1]]
     for level, below in zip(levels[-2::-1], variances[:0:-1], strict=True):
-        own = 1.0 / (1.0 + 0.5 / below)
-        upward.append(own * level + (1.0 - own) * _pairs(upward[-1]))
+        weight = 1.0 / (1.0 + 0.5 / below)
+        upward.append(weight * level + (1.0 - weight) * _pairs(upward[-1]))
     estimate = _pairs(upward[-1])
     for level in reversed(upward):
         estimate = level + np.repeat((estimate - _pairs(level)) / 2.0, 2)
@@ -173,10 +173,10 @@ def consistent_leaves(tree: Tree, counts: Floats) -> Floats:
 
 def node_variances(depth: int) -> list[float]:
     """Of a node's estimate from what is at and below it, from the halves down to the leaves, in units of a count's."""
-    found = [1.0]
+    variances = [1.0]
     for _ in range(depth - 1):
-        found.append(1.0 / (1.0 + 0.5 / found[-1]))
-    return found[::-1]
+        variances.append(1.0 / (1.0 + 0.5 / variances[-1]))
+    return variances[::-1]
 
 
 def _pairs(level: Floats) -> Floats:
@@ -240,8 +240,8 @@ def quantile_range(
     seen = sure * largest / total
     high = _stretched(max(right, middle + 1), middle, last, _stretch(1.0 - highest, seen))
     low = last - _stretched(last - min(left, middle), last - 1 - middle, last, _stretch(lowest, seen))
-    found = float(tree.edges[low]), float(tree.edges[high])
-    return found if found[0] < found[1] else (tree.low, tree.high)
+    ends = float(tree.edges[low]), float(tree.edges[high])
+    return ends if ends[0] < ends[1] else (tree.low, tree.high)
 
 
 def _outermost(beyond: Floats, noise: Floats, tail: float, sure: float) -> int:
@@ -304,5 +304,5 @@ class RangeEstimates:
 
 def _range(tree: Tree, counts: Floats, noise: float, n: int | None) -> tuple[float, float]:
     """The quantiles, or all of the limits where these are too close to divide by: never an error."""
-    found = quantile_range(tree, counts, noise, n)
-    return found if are_apart(*found) else (tree.low, tree.high)
+    ends = quantile_range(tree, counts, noise, n)
+    return ends if are_apart(*ends) else (tree.low, tree.high)

@@ -164,8 +164,8 @@ class TableStream(RecordStream):
     @property
     def facts(self) -> Json:  # type: ignore[override]
         """The declarations that the guarantee rests on, for the certificate."""
-        found: Json = {"schema": self._declared.to_dict(), FEATURES: self.columns}
-        return found if self._estimated is None else {**found, ESTIMATED_RANGES: self._estimated}
+        facts: Json = {"schema": self._declared.to_dict(), FEATURES: self.columns}
+        return facts if self._estimated is None else {**facts, ESTIMATED_RANGES: self._estimated}
 
     def declared_by(self, schema: Schema, note: str) -> "TableStream":
         """The same rows by another schema of the same columns, with a note for the certificate on why."""
@@ -191,8 +191,8 @@ class TableStream(RecordStream):
             features = self._layout.encode(batch.columns, batch.rows, states)
             targets = np.zeros(batch.rows)
             if self._with_target and self._schema.target is not None:
-                told = NOT_ASKED if states is None else states[:, len(self._schema.columns)]
-                targets = self._layout.targets(batch.columns[self._schema.target.column], told)
+                target_states = NOT_ASKED if states is None else states[:, len(self._schema.columns)]
+                targets = self._layout.targets(batch.columns[self._schema.target.column], target_states)
             weights, offsets = self._beside(batch, states)
             persons = self.persons()[done : done + batch.rows] if self.has_persons else None
             done += batch.rows
@@ -206,11 +206,11 @@ class TableStream(RecordStream):
         """Return the weights and the offsets of a batch; ``states`` has their columns after the target's."""
         place, weights, offsets = len(self._schema.columns) + 1, None, None
         if self._weight is not None:
-            told = NOT_ASKED if states is None else states[:, place]
-            weights, place = self._layout.weights(batch.columns[self._weight.column], told), place + 1
+            cell_states = NOT_ASKED if states is None else states[:, place]
+            weights, place = self._layout.weights(batch.columns[self._weight.column], cell_states), place + 1
         if self._schema.offset is not None:
-            told = NOT_ASKED if states is None else states[:, place]
-            offsets = self._layout.offsets(batch.columns[self._schema.offset.column], told)
+            cell_states = NOT_ASKED if states is None else states[:, place]
+            offsets = self._layout.offsets(batch.columns[self._schema.offset.column], cell_states)
         return weights, offsets
 
     def persons(self) -> Integers:
@@ -218,15 +218,15 @@ class TableStream(RecordStream):
         if self._persons is None:
             assert self._person is not None
             missing, seen = frozenset(self._schema.missing_texts), self._names
-            found = [np.empty(0, dtype=np.int64)]
+            numbers = [np.empty(0, dtype=np.int64)]
             for batch in self._source.read_ahead([self._person]):
                 names, codes = cells.coded_names(batch.columns[self._person], missing)
-                known = np.empty(len(names), dtype=np.int64)
+                number_of_code = np.empty(len(names), dtype=np.int64)
                 used, first = np.unique(codes, return_index=True)
                 for code in used[np.argsort(first)].tolist():  # numbers in the order of rows, however names are stored
-                    known[code] = seen.setdefault(names[code], len(seen))
-                found.append(known[codes])
-            self._persons = np.concatenate(found)
+                    number_of_code[code] = seen.setdefault(names[code], len(seen))
+                numbers.append(number_of_code[codes])
+            self._persons = np.concatenate(numbers)
         return self._persons
 
     def names(self) -> NDArray[np.object_]:
@@ -238,12 +238,12 @@ class TableStream(RecordStream):
 
 def _are_null(features: Floats, *columns: Floats) -> Booleans:
     """Return which rows count as null, each for itself: of features, targets, weights and offsets."""
-    found = np.full(len(features), False)
+    is_null = np.full(len(features), False)
     for column in columns:
-        found |= ~np.isfinite(column)
+        is_null |= ~np.isfinite(column)
     for j in range(features.shape[1]):
-        found |= np.isnan(features[:, j])
-    return found
+        is_null |= np.isnan(features[:, j])
+    return is_null
 
 
 BASE = 350 << 20
@@ -279,8 +279,8 @@ def needs_of(schema: Schema, source: Source, neighbors: Neighbors) -> Needs:
     layout = Layout(schema)
     grid = scaling_for(layout.bounds, len(layout.features), None, True).grid
     room = rows, len(layout.features) + 1, grid
-    kept = storage_for(*room)
-    if kept.on_disk:
+    storage = storage_for(*room)
+    if storage.on_disk:
         return Needs(BASE + ON_DISK, bytes_on_disk(*room), *left, folder)
-    rows = bytes_in_memory(*room) if kept.holds_copies else bytes_of_rows(*room)
+    rows = bytes_in_memory(*room) if storage.holds_copies else bytes_of_rows(*room)
     return Needs(BASE + rows, 0, *left, folder)

@@ -171,8 +171,8 @@ class EffectsForecast:
         return "\n".join([self.answer, "", *lines, "", *self.remarks])
 
 
-def _without_nan(told: Json) -> Json:
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in told.items()}
+def _without_nan(values: Json) -> Json:
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
 
 
 def _shown(value: float) -> str:
