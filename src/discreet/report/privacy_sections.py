@@ -526,7 +526,7 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
         title = f"{swatch}<code>{escape(query)}</code>" if query else f"{swatch}{escape(_event_kind(event))}"
         rows.append(
             f'<tr><th scope="row">{title}'
-            f'{f"<br><span class=note>{escape(description)}</span>" if description else ""}</th>'
+            f"{f'<br><span class=note>{escape(description)}</span>' if description else ''}</th>"
             f'<td class="number" data-label="how often">{event.count:,}</td>'
             f'<td class="words" data-label="noise">{escape(event.noise_text(lambda value: number(value, 4)))}</td>'
             + (f'<td class="number" data-label="part of the budget">{percent(parts[place])}</td>' if parts else "")
