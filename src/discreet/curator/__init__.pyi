@@ -18,13 +18,13 @@ from discreet.curator.lattice.entropy import uniform_below as uniform_below
 from discreet.curator.lattice.entropy import use_entropy as use_entropy
 from discreet.curator.metrics.intervals import Measured as Measured
 from discreet.curator.metrics.intervals import Metric as Metric
-from discreet.curator.metrics.noisy_sums import NoisySums as NoisySums
-from discreet.curator.metrics.noisy_sums import plan_of as plan_of
 from discreet.curator.metrics.metrics import METRICS as METRICS
 from discreet.curator.metrics.metrics import check_measurable as check_measurable
 from discreet.curator.metrics.metrics import expected_interval as expected_interval
 from discreet.curator.metrics.metrics import measure_private as measure_private
 from discreet.curator.metrics.metrics import measure_public as measure_public
+from discreet.curator.metrics.noisy_sums import NoisySums as NoisySums
+from discreet.curator.metrics.noisy_sums import plan_of as plan_of
 from discreet.curator.metrics.predictions import Groups as Groups
 from discreet.curator.metrics.predictions import Released as Released
 from discreet.curator.metrics.roc import ROC_RATES as ROC_RATES

@@ -252,12 +252,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-<<<<<<< HEAD
-def _own(model: Any) -> DPLinearModel:
-=======
-def released(model: object, X: object) -> Released:
-    """The model's numbers, after a check that these columns are its own: by names and shapes only."""
->>>>>>> 08b80ab (Type what was Any: arguments that are handed on are objects, plain values are Json, tags are scikit-learn's)
+def _own(model: object) -> DPLinearModel:
     if not isinstance(model, DPLinearModel):
         raise Unsupported("a private score needs one of discreet's fitted estimators, such as DPLogisticRegression")
     return model
@@ -414,12 +409,8 @@ def private_score(
         if not is_stream(X):
             ready.data.recognize(reservation)
         noisy = NoisySums(ready.priced, groups, progress)
-<<<<<<< HEAD
         n = ready.n if ready.priced.budget.neighbors.n_is_public else None
-        how: dict[str, Any] = {"level": level, "groups": ready.parts, "n": n}
-=======
-        how: Json = {"level": level, "groups": ready.parts}
->>>>>>> 08b80ab (Type what was Any: arguments that are handed on are objects, plain values are Json, tags are scikit-learn's)
+        how: Json = {"level": level, "groups": ready.parts, "n": n}
         measured = measure_private(ready.name, ready.fitted, X, y, noisy, reservation=reservation, **how)
         return measured, claim, noisy.issued
 
