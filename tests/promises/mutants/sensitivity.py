@@ -232,8 +232,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/certified/minimize.py",
-                "return Minimum(found.w, found.bound) if found.bound <= tolerance else None",
-                "return Minimum(found.w, found.bound)",
+                "return Minimum(end.w, end.bound) if end.bound <= tolerance else None",
+                "return Minimum(end.w, end.bound)",
             ),
         ),
         (

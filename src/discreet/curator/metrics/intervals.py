@@ -135,7 +135,7 @@ class Noise:
         whole = (cells * second) ** 2 + cells * (fourth - second**2)
         return float(self.scale * (whole / alpha) ** 0.25)
 
-    def product(self, one: "Spectrum", alpha: float, other: "Spectrum | None" = None, share: float = 0.0) -> float:
+    def product(self, first: "Spectrum", alpha: float, other: "Spectrum | None" = None, share: float = 0.0) -> float:
         """What |e' matrix f| does not exceed, for two independent vectors of noise e and f.
 
         With ``other`` the matrix is (1 - share) one + share other. Gaussian: with singular values s it is the sum of
@@ -143,14 +143,14 @@ class Noise:
         bound is taken, and the logarithm of the function is convex in the matrix, hence below the line between two.
         Laplace: the fourth moment's fourth root, which is a norm, hence convex in the matrix, too.
         """
-        other = one if other is None else other
+        other = first if other is None else other
         if self.is_laplace:
-            return float(self.scale**2 * ((1 - share) * one.root + share * other.root) * alpha**-0.25)
-        largest = max(one.largest, other.largest)
+            return float(self.scale**2 * ((1 - share) * first.root + share * other.root) * alpha**-0.25)
+        largest = max(first.largest, other.largest)
         if largest == 0.0:
             return 0.0
         u = _SPEEDS / largest
-        logs = (1 - share) * one.logs(u) + share * other.logs(u)
+        logs = (1 - share) * first.logs(u) + share * other.logs(u)
         return float(self.scale**2 * ((math.log(2 / alpha) + logs) / u).min())
 
 

@@ -90,9 +90,9 @@ def measure_shares(
     """
     sums, noise = noisy.release(rows, ShareCells(max(1, len(names))))
     rounding = 0.0 if counted else ROUNDING
-    found = [_mean(sums[at : at + 2], noise, level, rounding) for at in range(0, len(sums), 2)]
-    whole = _mean(sums, noise, level, rounding) if len(found) > 1 else found[0]
-    parts = [Part(name, *_scaled(part, scale)) for name, part in zip(names, found, strict=False)]
+    means = [_mean(sums[at : at + 2], noise, level, rounding) for at in range(0, len(sums), 2)]
+    whole = _mean(sums, noise, level, rounding) if len(means) > 1 else means[0]
+    parts = [Part(name, *_scaled(part, scale)) for name, part in zip(names, means, strict=False)]
     return Measured(*_scaled(whole, scale), parts=tuple(parts))
 
 
@@ -105,8 +105,8 @@ def _mean(sums: Floats, noise: Noise, level: float, rounding: float) -> tuple[fl
     return value, low, high, half_width(level) * spread / math.sqrt(max(rest + whole, 1.0))
 
 
-def _scaled(found: tuple[float, float, float, float], scale: float) -> tuple[float, float, float, float]:
-    value, low, high, sampling = (scale * number for number in found)
+def _scaled(measured: tuple[float, float, float, float], scale: float) -> tuple[float, float, float, float]:
+    value, low, high, sampling = (scale * number for number in measured)
     return value, low, high, sampling
 
 
@@ -231,8 +231,8 @@ def measure_confusion(
     counts, noise = noisy.release(rows, PairCells(size, size * size))
     off = noise.combined([1.0], 1 - level)
     parts = tuple(
-        Part(f"{one} predicted as {other}", count, max(0.0, count - off), max(0.0, count + off), 0.0)
-        for (one, other), count in zip(((a, b) for a in classes for b in classes), counts.tolist(), strict=True)
+        Part(f"{label} predicted as {other}", count, max(0.0, count - off), max(0.0, count + off), 0.0)
+        for (label, other), count in zip(((a, b) for a in classes for b in classes), counts.tolist(), strict=True)
     )
     right = float(np.trace(counts.reshape(size, size)))
     wrong = float(counts.sum()) - right
@@ -378,17 +378,17 @@ def measure_root(
     model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
     """The root of the mean square: of each end of an interval, as the root rises."""
-    found = measure_shares(rows, names, noisy, level)
-    parts = tuple(Part(part.name, *root(width(model), part)) for part in found.parts)
-    return replace(Measured(*root(width(model), found)), parts=parts)
+    squared = measure_shares(rows, names, noisy, level)
+    parts = tuple(Part(part.name, *root(width(model), part)) for part in squared.parts)
+    return replace(Measured(*root(width(model), squared)), parts=parts)
 
 
-def root(scale: float, found: Measured | Part) -> tuple[float, float, float, float]:
+def root(scale: float, square: Measured | Part) -> tuple[float, float, float, float]:
     """Return ``scale`` times the root of a mean square and of its interval, and the wider of what sampling adds."""
-    value, low, high = (scale * math.sqrt(max(end, 0.0)) for end in (found.value, found.low, found.high))
-    below = low - scale * math.sqrt(max(found.low - found.sampling, 0.0))
-    above = scale * math.sqrt(max(found.high, 0.0) + found.sampling) - high
-    return value if not math.isnan(found.value) else math.nan, low, high, max(below, above)
+    value, low, high = (scale * math.sqrt(max(end, 0.0)) for end in (square.value, square.low, square.high))
+    below = low - scale * math.sqrt(max(square.low - square.sampling, 0.0))
+    above = scale * math.sqrt(max(square.high, 0.0) + square.sampling) - high
+    return value if not math.isnan(square.value) else math.nan, low, high, max(below, above)
 
 
 def width(model: Released) -> float:
@@ -534,17 +534,19 @@ def measure_public(
     kind = METRICS[metric]
     rows, _ = read(Scoring(metric, model, groups), X, y)
     if metric not in ("auc", "r2") and (metric != "accuracy" or groups is not None):
-        found = kind.measure(model, rows, ExactSums(), level, () if groups is None else groups.names)
-        exact = tuple(replace(part, low=part.value, high=part.value) for part in found.parts)
-        return ExactScore(replace(found, low=found.value, high=found.value, parts=exact), len(rows), kind.sampling)
-    kept = rows[~np.isnan(rows).any(axis=1)]
+        measured = kind.measure(model, rows, ExactSums(), level, () if groups is None else groups.names)
+        exact = tuple(replace(part, low=part.value, high=part.value) for part in measured.parts)
+        return ExactScore(
+            replace(measured, low=measured.value, high=measured.value, parts=exact), len(rows), kind.sampling
+        )
+    complete = rows[~np.isnan(rows).any(axis=1)]
     if metric == "accuracy":
-        value, low, high = _wilson(kept[:, 0], level)
+        value, low, high = _wilson(complete[:, 0], level)
         return ExactScore(Measured(value, value, value, 0.0), len(rows), "Wilson", (low, high))
-    value, deviation = area(*kept.T) if metric == "auc" else r_squared_of(*kept.T)
-    parts = _exact_curve(*kept.T) if metric == "auc" else (_exact_root(width(model), *kept.T),)
-    found = Measured(value, value, value, half_width(level) * deviation, parts)
-    return ExactScore(found, len(rows), "DeLong" if metric == "auc" else "delta method")
+    value, deviation = area(*complete.T) if metric == "auc" else r_squared_of(*complete.T)
+    parts = _exact_curve(*complete.T) if metric == "auc" else (_exact_root(width(model), *complete.T),)
+    measured = Measured(value, value, value, half_width(level) * deviation, parts)
+    return ExactScore(measured, len(rows), "DeLong" if metric == "auc" else "delta method")
 
 
 def _exact_curve(margins: Floats, classes: Floats) -> tuple[Part, ...]:

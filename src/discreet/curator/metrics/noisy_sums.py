@@ -79,19 +79,19 @@ class NoisySums:
         if cells.size > MOST_CELLS:
             raise Unsupported("the score has more than a million cells: use metric='accuracy', or fewer groups")
         clip = length * SLACK
-        asked = self.priced.only(self.released, clip)
+        part = self.priced.only(self.released, clip)
         bounds = Bounds(1.0, classes=(0, 1), scale="global")
         if isinstance(values, np.ndarray):
             table, targets = cells(values), np.zeros(len(values))
         else:
             table, targets = values.table(cells), None
         data = PrivateData(table, targets, bounds, groups=self.groups, fit_intercept=False, ledger=False)
-        self.curator = data.open(asked, Logistic())
-        found = self.curator.noisy_mean_squares(clip=clip, n=1.0)
+        self.curator = data.open(part, Logistic())
+        sums = self.curator.noisy_mean_squares(clip=clip, n=1.0)
         self.released += 1
         if self.progress is not None:
             self.progress(self.released, len(self.plan.releases))
-        return found, noise_of(asked, clip)
+        return sums, noise_of(part, clip)
 
 
 def noise_of(priced: PricedPlan, clip: float) -> Noise:

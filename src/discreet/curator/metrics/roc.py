@@ -193,11 +193,11 @@ def _shares(counts: Floats, noise: Noise, alpha: float) -> _Shares:
     sums = np.concatenate([[0.0], np.cumsum(counts[::-1])])[edges]
     grid = np.linspace(0.0, 1.0, GRID)
     value, low, high = (np.where(edges == size, 1.0, 0.0) for _ in range(3))
-    for at, (k, found) in enumerate(zip(edges[1:-1].tolist(), sums[1:-1].tolist(), strict=True), start=1):
+    for at, (k, noisy) in enumerate(zip(edges[1:-1].tolist(), sums[1:-1].tolist(), strict=True), start=1):
         norms = np.sqrt(k * np.square(1 - grid) + (size - k) * np.square(grid))
-        kept = grid[np.abs(found - grid * total) <= norms * noise.within(1.0, alpha / (2 * (len(edges) - 2)))]
-        value[at] = min(max(found / max(total, 1.0), 0.0), 1.0)
-        low[at], high[at] = (kept.min() - 1 / GRID, kept.max() + 1 / GRID) if kept.size else (0.0, 1.0)
+        possible = grid[np.abs(noisy - grid * total) <= norms * noise.within(1.0, alpha / (2 * (len(edges) - 2)))]
+        value[at] = min(max(noisy / max(total, 1.0), 0.0), 1.0)
+        low[at], high[at] = (possible.min() - 1 / GRID, possible.max() + 1 / GRID) if possible.size else (0.0, 1.0)
     return _Shares(np.maximum.accumulate(value), np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0))
 
 
@@ -214,9 +214,9 @@ def _equal(size: int) -> Spectrum:
 
 def _spread(area: float, positives: float, negatives: float) -> float:
     """The standard error of the area on fresh rows (Hanley and McNeil 1982)."""
-    one, two = area / (2 - area), 2 * area**2 / (1 + area)
+    first, second = area / (2 - area), 2 * area**2 / (1 + area)
     square = area**2
-    top = area * (1 - area) + (positives - 1) * (one - square) + (negatives - 1) * (two - square)
+    top = area * (1 - area) + (positives - 1) * (first - square) + (negatives - 1) * (second - square)
     return math.sqrt(max(top, area * (1 - area)) / (max(positives, 1.0) * max(negatives, 1.0)))
 
 

@@ -38,21 +38,21 @@ def balanced_accuracy_values(model: Released, margins: Floats, targets: Floats) 
 def brier_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     """A row's score; NaN where it cannot be scored."""
     away = model.probabilities(margins)
-    known = np.isfinite(targets)
-    away[known, targets[known].astype(np.int64)] -= 1.0
+    finite = np.isfinite(targets)
+    away[finite, targets[finite].astype(np.int64)] -= 1.0
     total = np.zeros(len(away))
     for k in range(away.shape[1]):  # one class after the other: no bit of a row depends on its neighbors
         total += away[:, k] * away[:, k]
-    return np.where(known, np.minimum(total / 2.0, 1.0), np.nan)[:, None]
+    return np.where(finite, np.minimum(total / 2.0, 1.0), np.nan)[:, None]
 
 
 def log_loss_values(model: Released, margins: Floats, targets: Floats) -> Floats:
     """A row's loss as a part of the most it can be; NaN where it cannot be scored."""
-    known = np.isfinite(targets) & np.isfinite(margins).all(axis=1)
+    finite = np.isfinite(targets) & np.isfinite(margins).all(axis=1)
     chances = model.probabilities(margins)
-    happened = chances[np.arange(len(targets)), np.where(known, targets, 0.0).astype(np.int64)]
+    happened = chances[np.arange(len(targets)), np.where(finite, targets, 0.0).astype(np.int64)]
     parts = [-math.log(max(p, LEAST_PROBABILITY)) / MOST_LOG_LOSS if p == p else math.nan for p in happened.tolist()]
-    return np.where(known, np.clip(np.array(parts, dtype=np.float64), 0.0, 1.0), np.nan)[:, None]
+    return np.where(finite, np.clip(np.array(parts, dtype=np.float64), 0.0, 1.0), np.nan)[:, None]
 
 
 def calibration_values(model: Released, margins: Floats, targets: Floats) -> Floats:
@@ -259,9 +259,9 @@ def one_hot(cells: Integers, size: int) -> Any:
     """Rows with a 1 in their cell, as compressed rows; a negative cell is the null row."""
     from scipy.sparse import csr_array
 
-    kept = cells >= 0
-    ends = np.concatenate([[0], np.cumsum(kept)])
-    return csr_array((np.ones(int(ends[-1])), cells[kept], ends), shape=(len(cells), size))
+    inside = cells >= 0
+    ends = np.concatenate([[0], np.cumsum(inside)])
+    return csr_array((np.ones(int(ends[-1])), cells[inside], ends), shape=(len(cells), size))
 
 
 def two_parts(values: Floats, place: Integers, size: int) -> Any:
