@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.typing import Booleans
+from discreet.typing import Array, Booleans
 
-Rows = NDArray[Any]
+Rows = Array
 
 _SMALL = 1e-3
 _FAR = 1e6
@@ -67,7 +66,7 @@ class Pair(NamedTuple):
 
 class _Record(NamedTuple):
     name: str
-    features: NDArray[Any]
+    features: Array
     target: Any
 
 
@@ -120,7 +119,7 @@ def neighbor_pairs(
         yield from _of_persons(Data(X, y, _labels(groups)), kind, records, sampled)
 
 
-def _extreme_records(X: Any, y: NDArray[Any], bounds: Bounds) -> Iterator[_Record]:
+def _extreme_records(X: Any, y: Array, bounds: Bounds) -> Iterator[_Record]:
     names = [str(name) for name in X.columns] if is_frame(X) else None
     low, high = bounds.ranges(X.shape[1], names)
     first, last = _extreme_targets(y, bounds)
@@ -151,7 +150,7 @@ def _largest(cell: np.dtype[Any]) -> Any:
     return np.finfo(cell).max if cell.kind == "f" else np.finfo(np.float64).max
 
 
-def _extreme_targets(y: NDArray[Any], bounds: Bounds) -> tuple[Any, Any]:
+def _extreme_targets(y: Array, bounds: Bounds) -> tuple[Any, Any]:
     if bounds.classes is not None:
         return bounds.classes[0], bounds.classes[-1]
     if bounds.target is None:
@@ -159,7 +158,7 @@ def _extreme_targets(y: NDArray[Any], bounds: Bounds) -> tuple[Any, Any]:
     return bounds.target
 
 
-def _strange_targets(y: NDArray[Any], bounds: Bounds) -> Iterator[tuple[str, Any]]:
+def _strange_targets(y: Array, bounds: Bounds) -> Iterator[tuple[str, Any]]:
     if bounds.classes is not None:
         candidates: Any = range(2, 100) if y.dtype.kind in "fiub" else "?!#"
         if y.dtype.kind != "b":
@@ -179,7 +178,7 @@ def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, pe
     return Data(X, y, groups)
 
 
-def _spliced(column: NDArray[Any], start: int, stop: int, values: list[Any]) -> NDArray[Any]:
+def _spliced(column: Array, start: int, stop: int, values: list[Any]) -> Array:
     if column.dtype.kind in "US":
         cells = np.array(values, dtype=column.dtype.kind)
     else:
@@ -279,7 +278,7 @@ def _of_a_rare_class(data: Data, relation: Neighbors, bounds: Bounds) -> Iterato
     yield Pair("last: the only one of its class, gone", whole, gone)
 
 
-def _labels(groups: Any) -> NDArray[Any]:
+def _labels(groups: Any) -> Array:
     """Person names in a type whose order is that in which the curator numbers persons."""
     labels = np.asarray(groups)
     return labels if labels.dtype.kind in "fiubUS" else np.array([str(name) for name in groups])

@@ -224,7 +224,7 @@ class Curator:
         return self._ask(coordinate_queries.noisy_coordinate_gradient, w, coordinates, clips=clips)
 
     def noisy_coordinate_steps(
-        self, w: Floats, coordinates: Any, *, clips: Any, steps: object, penalty: Any, n: float
+        self, w: Floats, coordinates: Any, *, clips: Any, steps: object, penalty: object, n: float
     ) -> CoordinateRun:
         """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
@@ -18,10 +17,10 @@ from discreet.models.fit import Beside, Covariance, Inference, declared
 from discreet.models.words import warn_of_exact_score
 from discreet.parameters import NonNegative, Positive
 from discreet.penalties.base import Penalty
-from discreet.typing import Floats
+from discreet.typing import Array, Floats
 
 
-def _label_array(classes: tuple[object, ...]) -> NDArray[Any]:
+def _label_array(classes: tuple[object, ...]) -> Array:
     """The labels as they were declared: numpy must not turn a 3 among strings into a string."""
     labels = np.array(classes)
     if labels.tolist() != list(classes):
@@ -31,7 +30,7 @@ def _label_array(classes: tuple[object, ...]) -> NDArray[Any]:
 
 
 class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
-    classes_: NDArray[Any]
+    classes_: Array
 
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
@@ -160,7 +159,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return float(super().score(X, y, sample_weight))
 
     @lazily
-    def predict(self, X: object, *, offset: object = None) -> NDArray[Any]:
+    def predict(self, X: object, *, offset: object = None) -> Array:
         """Return the likeliest declared class of each row, features clipped to their declared ranges.
 
         Parameters

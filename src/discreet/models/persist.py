@@ -43,7 +43,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import __version__
@@ -63,7 +62,7 @@ from discreet.penalties.base import PENALTIES
 from discreet.schema.cell_meaning import SchemaError
 from discreet.schema.schema import Schema
 from discreet.solvers.base import FIGURES, MATRICES, Effects, settings_class
-from discreet.typing import Floats
+from discreet.typing import Array, Floats
 
 if TYPE_CHECKING:
     from discreet.models.table_model import TableModel
@@ -306,7 +305,7 @@ def _is_finite(model: DPLinearModel) -> bool:
     return all(value is None or bool(np.isfinite(value).all()) for value in values)
 
 
-def _labels(dtype: str, labels: list[Any]) -> NDArray[Any]:
+def _labels(dtype: str, labels: list[Any]) -> Array:
     if not _LABEL_TYPE.fullmatch(dtype) or type(labels) is not list or len(labels) < 2:
         raise UnreadableModel("the saved model's classes are neither numbers nor texts")
     if len(labels) * np.dtype(dtype).itemsize > LABEL_BYTES:

@@ -430,7 +430,7 @@ def private_score(
         return PrivateScore.from_text(reservation.settle(score.to_text()))
 
 
-def _rows_of(model: Any, X: Any, y: Any, groups: Any) -> tuple[Any, Any, Any]:
+def _rows_of(model: object, X: object, y: object, groups: object) -> tuple[Any, Any, Any]:
     """Return rows as a score takes them; Dask collections as one stream, read by workers."""
     if is_stream(X):
         return X, y, groups

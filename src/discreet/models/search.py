@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, get_tags
@@ -54,6 +53,7 @@ from discreet.models.table_model import TableModel
 from discreet.models.words import warn_of_exact_score, warn_of_uncounted_fits
 from discreet.parameters import OneOf, Positive, Share, check_settings
 from discreet.schema.schema import Schema
+from discreet.typing import Array
 
 _OWN = ("epsilon", "delta", "neighbors", "verbose")
 
@@ -187,7 +187,7 @@ Examples
 def _of_released(name: str, what: str) -> Any:
     """Return a method that asks the released model, where it has the method itself."""
 
-    def method(self: "DPRandomizedSearch", X: object) -> NDArray[Any]:
+    def method(self: "DPRandomizedSearch", X: object) -> Array:
         return np.asarray(getattr(self._released, name)(X))
 
     method.__name__, method.__qualname__ = name, f"DPRandomizedSearch.{name}"
@@ -492,7 +492,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         return self._released.save(path)
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """The declared classes."""
         return np.asarray(self._released.classes_)
 

@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.kernels import float_sums
 from discreet.curator.records.admission import Records
 from discreet.losses.base import Loss
-from discreet.typing import Floats, Integers
+from discreet.typing import Array, Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator.engines.threads import Workers
@@ -191,7 +190,7 @@ class DenseSmooth(_Passes):
     """Passes over the tiles of a dense engine; ``targets``, ``weights`` and ``norms`` are cut like them."""
 
     def __init__(
-        self, records: Records, workers: Workers, tiles: NDArray[Any], targets: Floats, weights: Floats, norms: object
+        self, records: Records, workers: Workers, tiles: Array, targets: Floats, weights: Floats, norms: object
     ) -> None:
         super().__init__(records, workers, targets, weights, norms)
         self._tiles = tiles

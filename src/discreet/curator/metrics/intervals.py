@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, ndtri
@@ -105,7 +104,7 @@ class Noise:
         """The standard deviation in one cell."""
         return self.scale * math.sqrt(self._moments[0])
 
-    def combined(self, weights: Any, alpha: float) -> float:
+    def combined(self, weights: object, alpha: float) -> float:
         """What |sum of weights times noise| does not exceed; the weights do not depend on the noise.
 
         Exactly for Gaussian noise, and for Laplace noise with up to four weights; beyond, by Chernoff's bound, since

@@ -441,8 +441,8 @@ def check_measurable(
 def measure_private(
     metric: str,
     model: Released,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     noisy: NoisySums,
     *,
     level: float,
@@ -463,7 +463,7 @@ def measure_private(
 
 
 def read(
-    scoring: Scoring, X: Any, y: Any, reservation: Reservation | None = None, n: int | None = None
+    scoring: Scoring, X: object, y: object, reservation: Reservation | None = None, n: int | None = None
 ) -> tuple[Any, Integers | None]:
     """Return what is kept of each row, in one pass over blocks; and the persons behind the rows of a stream.
 
@@ -493,7 +493,7 @@ def _read_elsewhere(
     return values
 
 
-def _blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats, Any]]:
+def _blocks(model: Released, X: object, y: object) -> Iterator[tuple[Floats, Floats, Any]]:
     table = containers.two_dimensional(X)
     targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
     if len(targets) != table.shape[0]:
@@ -506,7 +506,7 @@ def _blocks(model: Released, X: Any, y: Any) -> Iterator[tuple[Floats, Floats, A
         yield model.margins(block), targets[first:last], block
 
 
-def _numbers(y: Any) -> Floats:
+def _numbers(y: object) -> Floats:
     return admission.numbers(containers.one_dimensional(y))
 
 
@@ -528,7 +528,7 @@ class ExactSums:
 
 
 def measure_public(
-    metric: str, model: Released, X: Any, y: Any, level: float, groups: Groups | None = None
+    metric: str, model: Released, X: object, y: object, level: float, groups: Groups | None = None
 ) -> ExactScore:
     """Return the exact score: Wilson's interval for accuracy, DeLong's for the area, the delta method's for R2."""
     kind = METRICS[metric]

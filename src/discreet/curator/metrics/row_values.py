@@ -120,7 +120,7 @@ class Scoring:
     model: Released
     groups: Groups | None = None
 
-    def values(self, margins: Floats, targets: Floats, features: Any) -> Floats:
+    def values(self, margins: Floats, targets: Floats, features: object) -> Floats:
         """Return what is kept of some rows."""
         found = ROW_VALUES[self.metric](self.model, margins, self.model.known(targets))
         return found if self.groups is None else np.column_stack([found, self.groups.of(features)])

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import pdtrik, softmax
 
 from discreet.errors import Unsupported
@@ -31,7 +30,7 @@ from discreet.parameters import Count, CountOrZero, checked
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.schema.columns import Target as DeclaredTarget
 from discreet.schema.schema import Schema
-from discreet.typing import Floats
+from discreet.typing import Array, Floats
 
 Groups = tuple[tuple[int, ...], ...]
 """Columns that are indicators, group by group: in a row at most one of a group is on."""
@@ -92,10 +91,10 @@ class Target(Protocol):
     def expected(self, margins: Floats) -> Floats:
         """What is expected of each row: probabilities, or a mean."""
 
-    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> Array:
         """A target for each row."""
 
-    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: Array) -> float:
         """The expected score of predictions."""
 
     def trivial(self, expected: Floats) -> float:
@@ -162,14 +161,14 @@ class Classes:
             offsets = offsets + change * max(1.0, 0.4 * strength)  # margins spread as s does: so must the offsets
         return offsets
 
-    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> Array:
         chosen = (expected.cumsum(axis=1)[:, :-1] < stream.uniforms(len(expected))[:, None]).sum(axis=1)
         labels = np.empty(len(self.labels), dtype=object)
         labels[:] = self.labels
         numbers = np.array(self.labels)
         return np.asarray((numbers if numbers.tolist() == list(self.labels) else labels)[chosen])
 
-    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: Array) -> float:
         place = {label: k for k, label in enumerate(self.labels)}
         chosen = np.array([place[label] for label in predicted.tolist()])
         return float(expected[np.arange(len(chosen)), chosen].mean())
@@ -206,11 +205,11 @@ class Numbers:
         """The variance that no model explains: what is left of the spread."""
         return max((TARGET_SPREAD * self._half) ** 2 - float(expected.var()), 0.0)
 
-    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> Array:
         noise = math.sqrt(self._noise(expected)) * stream.normals(len(expected))
         return np.clip(expected + noise, self.low, self.high)
 
-    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: Array) -> float:
         noise = self._noise(expected)
         return 1.0 - (float(np.mean((predicted - expected) ** 2)) + noise) / (float(expected.var()) + noise)
 
@@ -244,11 +243,11 @@ class Counts:
     def expected(self, margins: Floats) -> Floats:
         return np.asarray(np.minimum(np.exp(margins[:, 0]), COUNT_LIMIT * self.high))
 
-    def draw(self, expected: Floats, stream: Stream) -> NDArray[Any]:
+    def draw(self, expected: Floats, stream: Stream) -> Array:
         drawn = np.ceil(pdtrik(stream.uniforms(len(expected)), expected))
         return np.asarray(np.clip(np.nan_to_num(drawn), 0.0, math.floor(self.high)))
 
-    def score(self, expected: Floats, predicted: NDArray[Any]) -> float:
+    def score(self, expected: Floats, predicted: Array) -> float:
         noise = float(expected.mean())
         return 1.0 - (float(np.mean((predicted - expected) ** 2)) + noise) / (float(expected.var()) + noise)
 
@@ -269,7 +268,7 @@ class Rehearsal:
     """A table to train on, and held-out rows with what is expected of them. All of it is public."""
 
     X: Floats
-    y: NDArray[Any]
+    y: Array
     held_out: Floats
     expected: Floats
     target: Target
@@ -277,7 +276,7 @@ class Rehearsal:
     """(p, outputs): the truth, for columns in their own units."""
     offsets: Floats
 
-    def score(self, predicted: NDArray[Any]) -> float:
+    def score(self, predicted: Array) -> float:
         """The expected score of predictions for the held-out rows."""
         return self.target.score(self.expected, predicted)
 
