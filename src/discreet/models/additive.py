@@ -71,11 +71,11 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     (2, 10)
     """
 
-    def __init__(self, bounds: Any, *, knots: int = KNOTS) -> None:
+    def __init__(self, bounds: object, *, knots: int = KNOTS) -> None:
         self.bounds = bounds
         self.knots = knots
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Note the names of the columns. Nothing is learned, and no value is read.
 
         Parameters
@@ -103,7 +103,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: object) -> Floats:
         """Return the line and the bends of each column.
 
         Parameters
@@ -131,7 +131,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         features = self._layout().bounds
         return features.with_facts(target=bounds.target, classes=bounds.classes, n=bounds.n)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the features.
 
         Parameters
@@ -182,7 +182,7 @@ class _Additive(Shown, BaseEstimator):
     bounds: Any
     terms: str
 
-    def _schema(self, names: list[str], groups: Any) -> Schema:
+    def _schema(self, names: list[str], groups: object) -> Schema:
         raise NotImplementedError
 
     def _estimator(self) -> Any:
@@ -194,7 +194,7 @@ class _Additive(Shown, BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.certificate_
 
-    def quote(self, X: Any, y: Any = None, groups: Any = None) -> Quote:
+    def quote(self, X: object, y: object = None, groups: object = None) -> Quote:
         """Return what a fit of these records would release and cost. Only their containers are looked at.
 
         Parameters
@@ -215,7 +215,7 @@ class _Additive(Shown, BaseEstimator):
         unfitted, table = self._table(X, y, groups)
         return unfitted.quote(table)
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, charge_id: str | None = None) -> Self:
+    def fit(self, X: object, y: object = None, groups: object = None, *, charge_id: str | None = None) -> Self:
         """Fit privately; the charge comes before the first record is read.
 
         Parameters
@@ -254,7 +254,7 @@ class _Additive(Shown, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the prediction for each record.
 
         Parameters
@@ -339,7 +339,7 @@ class _Additive(Shown, BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.plot_effects(columns, level=level)
 
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: object) -> Explanation:
         """Return the prediction for one record as a sum of what each column adds.
 
         Parameters
@@ -360,14 +360,14 @@ class _Additive(Shown, BaseEstimator):
         check_is_fitted(self, "model_")
         return self.model_.explain(self._columns(X))
 
-    def _columns(self, X: Any) -> dict[str, Any]:
+    def _columns(self, X: object) -> dict[str, Any]:
         columns, names = columns_of(X), list(self.model_.schema_.columns)
         if len(columns) != len(names):
             expects = f"{type(self).__name__} is expecting {len(names)} features as input"  # scikit-learn's words
             raise Unsupported(f"X has {len(columns)} features, but {expects}")
         return columns if hasattr(X, "columns") else dict(zip(names, columns.values(), strict=True))
 
-    def _table(self, X: Any, y: Any, groups: Any) -> tuple[TableModel, dict[str, Any]]:
+    def _table(self, X: object, y: object, groups: object) -> tuple[TableModel, dict[str, Any]]:
         """Return the unfitted model of the table that these make, and the table."""
         check_settings(self)
         if y is None:
@@ -389,7 +389,7 @@ class _Additive(Shown, BaseEstimator):
     def _account(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _PASSED_ON}
 
-    def _declared(self, names: list[str], groups: Any, target: Target, bounds: Bounds) -> Schema:
+    def _declared(self, names: list[str], groups: object, target: Target, bounds: Bounds) -> Schema:
         if {TARGET, PERSON} & set(names):
             raise Unsupported(f"no column of X may be called {TARGET} or {PERSON}: rename it")
         schema = schema_of(bounds, names, None, target=target)
@@ -447,13 +447,13 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        classes: Any = None,
+        bounds: object = None,
+        classes: object = None,
         terms: Annotated[str, OneOf(*TERMS)] = "auto",
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -469,7 +469,7 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
         self.dataset = dataset
         self.verbose = verbose
 
-    def _schema(self, names: list[str], groups: Any) -> Schema:
+    def _schema(self, names: list[str], groups: object) -> Schema:
         bounds = declared(self.bounds, classes=self.classes)
         if bounds.classes is None:
             raise MissingBounds(
@@ -487,7 +487,7 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
         found: NDArray[Any] = self.model_.estimator_.classes_
         return found
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class for each record.
 
         Parameters
@@ -508,7 +508,7 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
         check_is_fitted(self, "model_")
         return self.model_.predict_proba(self._columns(X))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Return the score for two classes, one score per class for more.
 
         Parameters
@@ -529,7 +529,7 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
         check_is_fitted(self, "model_")
         return np.concatenate([*self.model_.predictions(self._columns(X), "decision_function")] or [np.empty(0)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the exact accuracy on *public* rows; of private rows it releases without noise.
 
         Parameters
@@ -604,13 +604,13 @@ class DPAdditiveRegressor(RegressorMixin, _Additive):
         epsilon: float = 1.0,
         delta: float | None = None,
         *,
-        bounds: Any = None,
-        target: Any = None,
+        bounds: object = None,
+        target: object = None,
         terms: Annotated[str, OneOf(*TERMS)] = "auto",
-        solver: Any = "auto",
+        solver: object = "auto",
         neighbors: str = "replace_one",
         fit_intercept: bool = True,
-        ledger: Any = None,
+        ledger: object = None,
         dataset: str | None = None,
         verbose: bool = False,
     ) -> None:
@@ -626,7 +626,7 @@ class DPAdditiveRegressor(RegressorMixin, _Additive):
         self.dataset = dataset
         self.verbose = verbose
 
-    def _schema(self, names: list[str], groups: Any) -> Schema:
+    def _schema(self, names: list[str], groups: object) -> Schema:
         bounds = declared(self.bounds, target=self.target)
         if bounds.target is None:
             raise MissingBounds(
@@ -638,7 +638,7 @@ class DPAdditiveRegressor(RegressorMixin, _Additive):
     def _estimator(self) -> DPRidge:
         return DPRidge(**self._account())
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the exact R^2 on *public* rows; of private rows it releases without noise.
 
         Parameters
