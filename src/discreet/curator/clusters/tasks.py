@@ -357,7 +357,7 @@ class ArrayRows:
     """Which of "groups", "weights" and "offsets" follow the features and targets of a part, in this order."""
 
     def stream(self, *given: Any) -> _ArrayStream:
-        """Return the rows of one part: features, targets unless they are a column of them, and what is beside them."""
+        """Return the rows of one part: features, targets unless they are a column of them, and what belongs to them."""
         size = len(given) - len(self.beside)
         given, columns = given[:size], dict(zip(self.beside, given[size:], strict=True))
         X, y = given if len(given) == 2 else (given[0].drop(columns=[self.target]), given[0][self.target])
