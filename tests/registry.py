@@ -318,7 +318,7 @@ CONTAINERS: dict[str, Callable[[Any], Any]] = {
 
 WIDTH = 16
 _STEEP = Problem(regularization=1.0, n=4.0, clip=0.5)
-_EDGES = Edges(*(np.array([0.5]) for _ in range(4)))
+_EDGES = Edges(*(np.array([0.5]) for _ in range(3)), np.empty(0))
 
 QUERIES: dict[str, Callable[[Curator, Any], Any]] = {
     "noisy_gradient": lambda c, w: c.noisy_gradient(w, clip=0.5),

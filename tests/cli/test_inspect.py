@@ -64,10 +64,10 @@ def test_without_a_summary_the_reason_stands_below_the_coefficients(run, tmp_pat
     model.effects_ = replace(model.effects_, blind=model.effects_.metric)  # noise hides every direction
     text = " ".join(run("inspect", model.save(tmp_path / "m")).stdout.split())
     assert "±" not in text
-    assert "No standard errors can be given: every effect is smaller than the privacy noise" in text
+    assert "No standard errors can be given: every effect is hidden" in text
     assert "The error of each coefficient due to noise is not known either." in text
     found = json.loads(run("inspect", tmp_path / "m", "--json").stdout)
-    assert "every effect is smaller than the privacy noise" in found["no_effects"]
+    assert "every effect is hidden" in found["no_effects"]
 
 
 def test_other_files_are_refused_in_one_line(run, tmp_path):

@@ -90,7 +90,9 @@ ASKED = {
     "noisy_curvature": lambda c, w: c.noisy_curvature(w, clip=0.5, reach=9.0),
     "noisy_score_covariance": lambda c, w: c.noisy_score_covariance(w, clip=0.05, reach=9.0),
     "noisy_squared_slopes": lambda c, w: c.noisy_squared_slopes(w, clip=0.5),
-    "noisy_shells": lambda c, w: c.noisy_shells(w, edges=Edges(*(np.array([0.5]) for _ in range(4))), reach=9.0),
+    "noisy_shells": lambda c, w: c.noisy_shells(
+        w, edges=Edges(*(np.array([0.5]) for _ in range(3)), np.empty(0)), reach=9.0
+    ),
     "noisy_minimizer": lambda c, w: c.noisy_minimizer(STEEP),
     "noisy_descent": lambda c, w: c.noisy_descent(STEEP, n_steps=3, step_size=0.05),
 }

@@ -215,7 +215,8 @@ def check_effect_kernels(loss: Loss) -> None:
     _check_question(effects.WeightedGradientQuery(*point, 2.0**19, _REACH), False)
     if loss.n_outputs > 1 and not loss.softmax_link:
         return
-    edges = effects.Edges(*(s * np.array([0.3, 0.7, 1.3]) for s in (_REACH, 0.5, 0.1 * _REACH**2, 0.5 * _REACH)))
+    lengths, hessians, scores = (s * np.array([0.3, 0.7, 1.3]) for s in (_REACH, 0.1 * _REACH**2, 0.5 * _REACH))
+    edges = effects.Edges(lengths, hessians, scores, np.full(SIZE, 0.5 * _REACH))
     _check_question(effects.CurvatureQuery(*point, 400.0, _REACH), False)
     _check_question(effects.ScoreQuery(*point, 2.0, _REACH), False)
     _check_question(effects.SlopeQuery(*point, 1000.0), False)

@@ -32,6 +32,7 @@ import numpy as np
 from discreet.bounds import Domain
 from discreet.curator import Edges, Recoding, Shells
 from discreet.inference.limits import (
+    FAR_OUT,
     LEAST_REACH,
     LEAST_SETTLING,
     MEAN_POWER,
@@ -40,10 +41,11 @@ from discreet.inference.limits import (
     Influence,
     beyond,
     chosen_norm,
-    chosen_reach,
     edges_of,
     excess,
+    far_out,
     lost_by_weights,
+    most_beyond,
     number_beyond,
 )
 from discreet.losses.classification import contrasts
@@ -52,6 +54,8 @@ from discreet.solvers.coordinates import Estimate, Target, noises
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discreet.curator import Curator
     from discreet.inference.sandwich import Sandwich
 
@@ -83,10 +87,6 @@ EVALUATED = 0.41
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
 LONG = 1.5
 """Short steps divide by this many mean curvatures."""
-SKEWED = 2.0
-"""How much more a cut of counts weighs than noise: large counts are cut, never small ones."""
-CUT = 0.5
-"""The part of what cut gradients may lose together that may be in the direction of one column."""
 ALLOWED = 2.5
 """Sampling errors that are allowed at most for the bias of a column whose declared range goes far beyond the reach."""
 
@@ -130,21 +130,40 @@ def whitening(second: Floats, noise: float) -> tuple[Floats, float]:
     return np.asarray((vectors / np.sqrt(np.maximum(values, edge))) @ vectors.T), math.sqrt(max(1.0, visible))
 
 
-def length_of_rare_values(linear: Floats, domain: Domain) -> float:
-    """Return the length of whitened rows at the far end of the rarest column of two values; 0 where there is none.
+@dataclass(frozen=True)
+class Extents:
+    """How many deviations each column may go from its mean, as declared, and which are taken for two-valued.
 
-    Mean, variance and declared range tell such a column: its variance is about as large as they allow.
+    Mean, variance and declared range tell a column of two values: its variance is about as large as they allow.
     """
-    if domain.ranges is None or not domain.intercept:
-        return 0.0
-    second = np.linalg.pinv(linear @ linear.T)
-    mean = second[:-1, -1] / max(float(second[-1, -1]), 1e-300)
-    variance = np.diag(second)[:-1] / max(float(second[-1, -1]), 1e-300) - np.square(mean)
-    low, high = domain.ranges.T
-    mean = np.clip(mean, low, high)
-    two = (variance > TWO_VALUED * (mean - low) * (high - mean)) & (variance > 0)
-    ends = np.maximum(high - mean, mean - low) / np.sqrt(np.maximum(variance, 1e-300))
-    return float(np.max(ends[two], initial=0.0))
+
+    ends: Floats
+    two_valued: "NDArray[np.bool_]"
+    intercept: bool
+
+    @classmethod
+    def of(cls, metric: Floats, domain: Domain) -> "Extents":
+        """Return them from the inverse of the second moment of declared rows."""
+        second, width = np.linalg.pinv(metric, hermitian=True), domain.n_features - domain.intercept
+        level = max(float(second[-1, -1]), 1e-300) if domain.intercept else 1.0
+        mean = second[:width, -1] / level if domain.intercept else np.zeros(width)
+        variance = np.diag(second)[:width] / level - np.square(mean)
+        bounds = domain.feature_bounds[:width]
+        low, high = (-bounds, bounds) if domain.ranges is None else domain.ranges.T
+        mean = np.clip(mean, low, high)
+        two = (variance > TWO_VALUED * (mean - low) * (high - mean)) & (variance > 0)
+        ends = np.maximum(high - mean, mean - low) / np.sqrt(np.maximum(variance, 1e-300))
+        return cls(ends, two & domain.intercept & (domain.ranges is not None), domain.intercept)
+
+    @property
+    def sure(self) -> float:
+        """The length of whitened rows at the far end of the rarest column of two values; 0 where there is none."""
+        return float(np.max(self.ends[self.two_valued], initial=0.0))
+
+    @property
+    def far(self) -> "NDArray[np.bool_]":
+        """Which columns of whitened rows may have far-out values, a rare one of two apart."""
+        return np.append(~self.two_valued & (self.ends > FAR_OUT), np.zeros(int(self.intercept), dtype=bool))
 
 
 class LimitedSteps:
@@ -203,7 +222,8 @@ class Metric:
 class Refinement:
     """One run: what was planned, who answers, a typical row's length and the longest; ``counts``: a count's law.
 
-    ``sure`` is a length that rows have for sure (``length_of_rare_values``): counts may not see so few.
+    ``sure`` is a length that rows have for sure (``Extents``): counts may not see so few. ``declared`` is the domain
+    of the records themselves, ``unit`` the target's in which slopes are measured.
     """
 
     plan: "Sandwich"
@@ -214,6 +234,8 @@ class Refinement:
     counts: Target | None = None
     bounds: Floats = field(default_factory=lambda: np.ones(1))
     sure: float = 0.0
+    declared: Domain | None = None
+    unit: float = 1.0
     _asked: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -292,50 +314,97 @@ class Refinement:
         )  # fmt: skip
         return Edges(*(some if name in kinds else some[:0] for name, some in every._asdict().items()))
 
+    @property
+    def _by_counts(self) -> bool:
+        """Whether limits on gradients are chosen from counts: slopes are unbounded, and no limit was set."""
+        return self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
+
+    def _look(self, v: Floats, edges: Edges) -> Shells:
+        """Count rows by shells at ``v``."""
+        return self.curator.noisy_shells(self._point(v), edges=edges, reach=self.reach, slack=SLACK)
+
     def _first_look(self, v: Floats, deviation: float) -> Influence:
-        """Choose limits for the steps that settle: the reach, and about the largest gradients and Hessians."""
+        """Choose limits for the steps that settle, about the largest gradients and Hessians, and count long rows."""
         assert self.plan.limits is not None
         reach, steep = self.reach, min(self.plan.limits.slope * deviation, self._steepest)
-        by_counts = self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
-        edges = self._edges(deviation, "hessians", *(("lengths", "slopes") if by_counts else ()))
-        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
-        if by_counts:
-            widest = reach
-            reach, steep = chosen_reach(
-                shells, edges, noise=self._gradient_noise, deviation=deviation, widest=widest, slack=SLACK
-            )
-            reach = max(reach, min(self.sure, widest))
-        hessian = self._largest_hessian(shells, edges, reach, deviation, v.size)
-        return Influence(reach, reach * steep, steep, hessian)
+        edges = self._edges(deviation, "lengths", "hessians", *(("scores",) if self._by_counts else ()))
+        shells, score = self._look(v, edges), reach * steep
+        if self._by_counts:
+            score = self._largest_score(shells, edges, deviation, v.size)
+            steep = min(score / self.length, self._steepest)
+        limits = Influence(reach, score, steep, self._largest_hessian(shells, edges, reach, deviation, v.size))
+        if reach >= self.longest:
+            return limits
+        far = beyond(shells.lengths, shells.noise, edges.lengths)
+        return replace(
+            limits,
+            far=number_beyond(shells.lengths, edges.lengths, reach, shells.noise),
+            most_far=most_beyond(shells.lengths, edges.lengths, reach, shells.noise),
+            lost=deviation * lost_by_weights(far, edges.lengths, reach, SLACK),
+        )
 
-    def _last_look(self, v: Floats, deviation: float, limits: Influence) -> Influence:
+    def _usual(self, deviation: float) -> float:
+        """Return the size of usual gradients in the rarest rows that there are for sure."""
+        return min(USUAL * deviation, self._steepest) * min(self.sure, self.reach)
+
+    def _largest_score(self, shells: Shells, edges: Edges, deviation: float, size: int) -> float:
+        """Return the limit on a record's gradient.
+
+        Directions share what is cut; but of counts large ones are cut, never small ones, and all may be in one cell.
+        """
+        each = self._gradient_noise * (math.sqrt(size) if self.counts is None else 1.0)
+        chosen = chosen_norm(shells.scores, edges.scores, noise=each, hidden=shells.noise)
+        return max(chosen, self._usual(deviation))
+
+    def _last_look(self, v: Floats, deviation: float, limits: Influence, metric: Metric, linear: Floats) -> Influence:
         """Choose limits for the steps that are averaged, with the same reach, and count what they change."""
-        reach, score, by_counts = limits.reach, limits.score, not math.isfinite(self.curator.loss.lipschitz)
-        usual = min(USUAL * deviation, self._steepest) * min(self.sure, reach)
-        edges = self._edges(deviation, "lengths", "scores", *(("hessians",) if self.plan.hessians > 1 else ()))
-        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
-        if by_counts and self.plan.chooses_limits:
-            each = math.sqrt(v.size)  # directions of a gradient share what is cut
-            each = each if self.counts is None else each / SKEWED
-            score = chosen_norm(shells.scores, edges.scores, noise=each * self._gradient_noise, hidden=shells.noise)
-            score = max(score, usual)
-        far = beyond(shells.lengths, shells.noise, edges.lengths) * (reach < self.longest)
+        score, hessian = limits.score, limits.hessian
+        edges = self._edges(deviation, "scores", *(("hessians",) if self.plan.hessians > 1 else ()))
+        far_columns, sizes = self._far_columns(metric, linear)
+        if far_columns.any():
+            edges = edges._replace(columns=FAR_OUT * sizes)
+        shells = self._look(v, edges)
+        if self._by_counts:
+            score = self._largest_score(shells, edges, deviation, v.size)
+        if len(edges.hessians):
+            hessian = self._largest_hessian(shells, edges, limits.reach, deviation, v.size)
         unit = sum(noises(self.curator, "noisy_score_covariance")[-1:]) / self._root
         squares = np.square(edges.scores)
         square = chosen_norm(shells.scores, squares, noise=unit, hidden=shells.noise, power=MEAN_POWER / 2.0)
-        return Influence(
-            reach=reach,
+        unbounded = not math.isfinite(self.curator.loss.lipschitz)
+        return replace(
+            limits,
             score=score,
-            slope=limits.slope,
-            hessian=limits.hessian
-            if not len(edges.hessians)
-            else self._largest_hessian(shells, edges, reach, deviation, v.size),
-            square=min(max(square, usual**2), score**2),
-            far=number_beyond(shells.lengths, edges.lengths, reach, shells.noise) * (reach < self.longest),
-            lost=deviation * lost_by_weights(far, edges.lengths, reach, SLACK, 0.0),
-            cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if by_counts else 0.0,
+            hessian=hessian,
+            square=min(max(square, self._usual(deviation) ** 2), score**2),
+            cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if unbounded else 0.0,
             lost_by_cuts=0.0 if self.counts is None else self._lost_by_cuts(shells, edges.scores, score),
+            astray=np.where(far_columns, self._astray(shells, edges, score, limits.most_far), 0.0),
         )
+
+    def _far_columns(self, metric: Metric, linear: Floats) -> "tuple[NDArray[np.bool_], Floats]":
+        """Return which columns may have far-out values, by their declared ranges, and the columns' deviations here.
+
+        Far-out rows are a matter of unbounded slopes. The Hessian sees columns that vary too little for the second
+        moment of rows, which has room for the longest of them.
+        """
+        if not self._by_counts or self.declared is None:
+            return np.zeros(len(linear), dtype=bool), np.ones(len(linear))
+        level = self.n * (1.0 if self.counts is None else max(self.counts.center, 1e-3))
+        back = linear @ metric.vectors
+        extents = Extents.of(level * (back / metric.floored) @ back.T / self.unit**2, self.declared)
+        seen = (np.square(metric.vectors) * metric.floored).sum(axis=1) / level
+        return extents.far, np.sqrt(np.minimum(1.0, seen))
+
+    def _astray(self, shells: Shells, edges: Edges, score: float, limited: float) -> Floats:
+        """Return what rows that are far out in each direction may have lost: as much each as it may count for.
+
+        No more rows than limits may have changed, ``limited`` by their lengths.
+        """
+        if not len(edges.columns):
+            return np.zeros(1)
+        limited += most_beyond(shells.scores, edges.scores, score, shells.noise)
+        return np.minimum(far_out(shells.columns, shells.noise), limited) * score
 
     def _lost_by_cuts(self, shells: Shells, norms: Floats, score: float) -> float:
         """Return what the sum of gradients may lose beyond their limit, if all of it is in one direction."""
@@ -386,7 +455,7 @@ class Refinement:
         for _ in range(max(1, plan.hessians - 2)):
             v = self._settled(v, metric, limits, linear)
             metric = self._curvature(v, limits) if plan.hessians > 2 else metric
-        limits = self._last_look(v, deviation, limits)
+        limits = self._last_look(v, deviation, limits, metric, linear)
         steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
         points, gradients = [], []
         for j in range(plan.n_kept):
@@ -432,12 +501,19 @@ class Refinement:
         absorbed = (hidden * np.square(unknown[dark])) @ hidden.T
         covariance = through @ scores @ through.T + privacy + np.diag(np.square(left)) + absorbed
         bread = np.diag(through @ linear.T)
-        loose = left > UNSETTLED * np.sqrt(np.diag(covariance))
+        errors, lost = np.sqrt(np.diag(covariance)), np.abs(through * limits.astray)
+        own = np.diag(lost).copy()
+        astray = through * limits.astray * np.minimum(1.0, ALLOWED * errors / np.maximum(own, 1e-300))
+        bias = astray @ astray.T
+        if self.declared is not None and self.declared.intercept:  # it is an effect at 0 of all columns
+            own[-1] = lost[-1].max()
+        loose = np.maximum(left, own) > UNSETTLED * errors
         loose |= metric.spread * np.diag(through @ through.T) > DOUBTFUL * np.maximum(bread, 1e-300)
         blind = hidden @ hidden.T + np.diag(np.where(loose, np.diag(linear @ linear.T), 0.0))
         return Effects(
-            covariance=covariance,
+            covariance=covariance + bias,
             privacy=privacy,
+            bias=bias,
             metric=linear @ linear.T,
             blind=blind,
             design=self.n * through @ linear.T,
@@ -517,15 +593,15 @@ def allowance(effects: Effects, bounds: Floats, ends: Floats, limits: Influence)
     """Return effects with deviations for what limits may do to them.
 
     What the sum of gradients may lose moves a coefficient by that over n mean Hessians, and by ``ALLOWED`` sampling
-    errors at most: by weights, columns that go farther than rows count in full; by cuts, each by ``CUT`` of it.
+    errors at most: by weights, columns that go farther than rows count in full; by cuts, each as if it lost all.
     """
     beyond = 1.0 - np.minimum(1.0, ends / np.maximum(bounds, 1e-300))
-    sampling = np.sqrt(np.maximum(np.diag(effects.covariance - effects.privacy), 0.0))
+    sampling = np.sqrt(np.maximum(np.diag(effects.covariance - effects.privacy - effects.bias), 0.0))
     sizes = np.sqrt(np.maximum(np.diag(effects.metric), 1e-300))
     moved = np.diag(effects.design) / (effects.count * sizes)
-    weighted, cut = (np.minimum(ALLOWED * sampling, lost * moved) for lost in (limits.lost, CUT * limits.lost_by_cuts))
+    weighted, cut = (np.minimum(ALLOWED * sampling, lost * moved) for lost in (limits.lost, limits.lost_by_cuts))
     bias = np.diag(np.square(beyond * weighted) + np.square(cut))
-    return replace(effects, covariance=effects.covariance + bias, bias=bias)
+    return replace(effects, covariance=effects.covariance + bias, bias=effects.bias + bias)
 
 
 def skewness(effects: Effects, bounds: Floats, far: Floats, kept: int, counts: bool) -> Effects:

@@ -228,18 +228,18 @@ class PublicRows:
         noise = self._noise("noisy_shells", self._root) * math.sqrt(kinds)
         slopes, bends = self._parts(v)
         weights = self._weights(reach, slack)
-        sizes = (
-            self.lengths,
-            np.abs(slopes),
-            weights * bends * self.lengths**2,
-            weights * np.abs(slopes) * self.lengths,
-        )
-        counts = []
-        for some, size in zip(edges, sizes, strict=True):
-            shells = np.bincount(np.searchsorted(some, size), minlength=len(some) + 1) if len(some) else np.zeros(0)
-            counts.append(self.times * shells + noise * self.stream.normals(len(shells)))
-        lengths, steepness, hessians, scores = counts
-        return Shells(lengths, steepness, hessians, scores, noise)
+        sizes = (self.lengths, weights * bends * self.lengths**2, weights * np.abs(slopes) * self.lengths)
+        places = [np.searchsorted(some, size) for some, size in zip(edges, sizes, strict=False)]
+        entries = np.abs(self.rows) / (edges.columns if len(edges.columns) else np.inf)
+        places.append(np.where(entries.max(axis=1) > 1, entries.argmax(axis=1) + 1, 0))
+        counts = [
+            self.times * np.bincount(place, minlength=shells) + noise * self.stream.normals(shells)
+            if shells
+            else np.zeros(0)
+            for place, shells in zip(places, edges.shells, strict=True)
+        ]
+        lengths, hessians, scores, columns = counts
+        return Shells(lengths, hessians, scores, columns, noise)
 
 
 class ExpectedEffect(NamedTuple):

@@ -6,9 +6,9 @@ whole budget would have, for rows of length sqrt(p) and slopes of one deviation.
 ``reach`` R times a typical row's length r: rows beyond it count less, with the weight min(R / r, slack (R / r)^2)
     Bounded slopes (logistic, Huber): in proportion to q. Weights do not bias these estimates where the model holds.
     Where it does not, with far-out features, they move the target; but noise is in proportion to the reach. What is
-    left is allowed for (``estimate.ALLOWED``). Other slopes (least squares, Poisson): chosen from noisy counts, below a
-    largest one. The Hessian's noise is in proportion to the square of the reach, so the reach is held below the root of
-    a part of the sharpness.
+    left is allowed for (``estimate.ALLOWED``). Other slopes (least squares, Poisson): gradients have limits of their
+    own, chosen from noisy counts. The Hessian's noise is in proportion to the square of the reach, so the reach is held
+    below the root of a part of the sharpness.
 ``slack`` 1.5
     A weight of R / r, the largest whose gradients are no longer than R, biases less than (R / r)^2 at the same noise.
     Beyond 1.5 R weights fall with the square, so that a record's Hessian is at most 1.5 times what its clip of
@@ -32,18 +32,23 @@ records beyond u:
     limits            argmin (limit noise)^2 + lost^2
 
 so that the bias is below the noise, and both fall as records or budget grow: with much signal, nothing is cut. Counts
-that do not stand out of their noise are taken for none; what they may hide is no more than noise.
+that do not stand out of their noise are taken for none.
+
+**Far-out columns.** A few dozen rows far out in one column may carry most of what least squares or a Poisson model say
+of it, and be too few to stand out of the noise of any count by size. How many rows are far out in which column is
+counted by itself. Where some are, and limits may have cut as many, the column's effect is unknown by what these rows
+may have lost: as much each as it may count for. It is hidden where that is not small, and others allow for it.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from discreet.accounting.gaussian import mu_of
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator import Edges, Shells
+from discreet.curator import Edges
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, check_fields
 from discreet.penalties.base import Penalty
@@ -176,6 +181,9 @@ FINE, MOST_EDGES = 1.25, 48
 """Edges of shells grow by this factor, over four orders of magnitude."""
 CLEAR, LEAST_ROWS = 3.5, 0.5
 """A count is believed from so many deviations of its noise on: dozens of shells are looked at."""
+FAR_OUT, SOME = 5.0, 1.5
+"""Entries beyond so many deviations are far out (of a normal column none is), and so many deviations of a count's noise
+say that a column has some: to hide an effect in vain costs less than to show a wrong one."""
 FALL, SLOWEST = 2, 2.0
 """Over how many shells the fall of a tail is taken, and its least power: a mean has to exist."""
 MEAN_POWER, MEAN_POWER_OF_HESSIANS, MARKOV = 2.5, 1.9, 4.0
@@ -191,8 +199,9 @@ class Influence:
 
     ``reach`` is the length up to which rows count in full; ``score``, ``hessian`` and ``square`` are the largest norms
     of a record's weighted gradient, Hessian and squared score, ``slope`` is about the largest slope. ``far`` and
-    ``cut`` are noisy numbers of rows beyond the first two, ``lost`` is what the sum of gradients may lose by weights,
-    and ``lost_by_cuts`` what it may lose where gradients are cut.
+    ``cut`` are noisy numbers of rows beyond the first two, ``most_far`` bounds the first. ``lost`` is what the sum of
+    gradients may lose by weights, ``lost_by_cuts`` what it may lose where gradients are cut, and ``astray`` what it may
+    lose in each direction by rows that are far out there.
     """
 
     reach: float
@@ -201,9 +210,11 @@ class Influence:
     hessian: float
     square: float = 0.0
     far: float = 0.0
+    most_far: float = 0.0
     cut: float = 0.0
     lost: float = 0.0
     lost_by_cuts: float = 0.0
+    astray: Floats = field(default_factory=lambda: np.zeros(1))
 
 
 def grid(start: float, end: float) -> Floats:
@@ -245,15 +256,15 @@ def excess(tail: Floats, edges: Floats) -> Floats:
     return np.asarray(np.cumsum((tail * widths)[::-1])[::-1])
 
 
-def lost_by_weights(tail: Floats, edges: Floats, reach: float, slack: float, slope: float) -> float:
+def lost_by_weights(tail: Floats, edges: Floats, reach: float, slack: float) -> float:
     """Return what rows beyond the reach may lose of the sum of gradients, a shell's rows at its outer edge.
 
-    In deviations of slopes: all of m rows are off by ``MISFIT``, or each by up to ``slope`` in either direction.
+    In deviations of slopes: all of them are off by ``MISFIT``.
     """
     rows, outer = tail - np.append(tail[1:], 0.0), FINE * edges
     part = np.minimum(1.0, reach / outer)
     less = np.where(edges >= reach * (1 - 1e-9), (1.0 - part * np.minimum(1.0, slack * part)) * outer, 0.0)
-    return math.hypot(MISFIT * float(rows @ less), slope * math.sqrt(float(rows @ np.square(less))))
+    return MISFIT * float(rows @ less)
 
 
 def edges_of(
@@ -266,25 +277,10 @@ def edges_of(
     length, deviation, bend = min(length, longest), min(deviation, steepest), min(bend, sharpest)
     return Edges(
         lengths=grid(length, longest),
-        slopes=grid(deviation, steepest),
         hessians=grid(bend * length**2, sharpest * longest**2),
         scores=grid(deviation * length, steepest * longest),
+        columns=np.empty(0),
     )
-
-
-def chosen_reach(
-    shells: Shells, edges: Edges, *, noise: float, deviation: float, widest: float, slack: float
-) -> tuple[float, float]:
-    """Return the reach and the slope with the least noise and bias together, the reach at most ``widest``."""
-    far = beyond(shells.lengths, shells.noise, edges.lengths)
-    cut = excess(beyond(shells.slopes, shells.noise, edges.slopes), edges.slopes)
-    reaches = np.unique(np.minimum(edges.lengths, widest))
-    choices: list[tuple[float, float, float]] = []
-    for reach in reaches.tolist():
-        steep = edges.slopes[np.argmin(np.square(reach * edges.slopes * noise) + np.square(cut))]
-        lost = deviation * lost_by_weights(far, edges.lengths, reach, slack, steep / deviation)
-        choices.append(((reach * steep * noise) ** 2 + lost**2, reach, float(steep)))
-    return min(choices)[1:]
 
 
 def chosen_norm(counts: Floats, norms: Floats, *, noise: float, hidden: float, power: float = MEAN_POWER) -> float:
@@ -302,3 +298,15 @@ def number_beyond(counts: Floats, edges: Floats, limit: float, noise: float) -> 
     shells = counts[first:]
     number = float(shells.sum())
     return number if number > max(CLEAR * noise * math.sqrt(len(shells)), LEAST_ROWS) else 0.0
+
+
+def most_beyond(counts: Floats, edges: Floats, limit: float, noise: float) -> float:
+    """Return how many records may be beyond a limit, by a deviation of the noise; 0 where that is no whole one."""
+    shells = counts[int(np.searchsorted(edges, limit * (1 - 1e-9))) + 1 :]
+    number = max(float(shells.sum()), 0.0) + noise * math.sqrt(len(shells))
+    return number if number > LEAST_ROWS else 0.0
+
+
+def far_out(counts: Floats, noise: float) -> Floats:
+    """Return how many rows are far out in each column; 0 where that does not stand out."""
+    return np.asarray(np.where(counts[1:] > max(SOME * noise, LEAST_ROWS), counts[1:], 0.0))

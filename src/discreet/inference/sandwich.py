@@ -37,9 +37,9 @@ from discreet.inference.estimate import (
     FARTHEST,
     START,
     ClassRefinement,
+    Extents,
     Refinement,
     allowance,
-    length_of_rare_values,
     skewness,
     whitening,
     whole_rows,
@@ -263,14 +263,14 @@ class Sandwich:
         unit = recoding.target_scale  # of coefficients
         start = np.asarray(np.linalg.solve(linear, (start_solution.coefficients.T - offset).T))
         facts = (self.settled, curator, n, length, longest_row(linear / unit, admitted))
-        sure = length_of_rare_values(linear / unit, admitted)
+        sure = Extents.of(linear @ linear.T / unit**2, admitted).sure
         if loss.softmax_link:
             classes = ClassRefinement(*facts, bounds=admitted.feature_bounds, sure=sure)
             certain = START if curator.noise_multiplier > 0 else 1.0
             v, effects, limits = classes.effects(certain * classes.flat(start), classes.against_first(linear))
             v, reach = classes.coefficients(v), limits.reach
         else:
-            run = Refinement(*facts, counts, admitted.feature_bounds, sure)
+            run = Refinement(*facts, counts, admitted.feature_bounds, sure, admitted, unit)
             v, effects, limits = run.effects(start, linear)
             effects, reach = replace(effects, deviation=effects.deviation * unit), limits.reach * unit
         effects = self.answered_for(effects, loss, admitted, linear, replace(limits, reach=reach))

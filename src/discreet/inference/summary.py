@@ -14,6 +14,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.gaussian import epsilon_of, mu_of
 from discreet.errors import Unsupported
 from discreet.inference.columns import Blocks, ColumnEffects, index_of
+from discreet.inference.estimate import UNSETTLED
 from discreet.inference.intervals import COLUMNS as COLUMNS
 from discreet.inference.intervals import Combinations, checked_level
 from discreet.inference.limits import FORECAST
@@ -27,6 +28,7 @@ from discreet.typing import Floats
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from discreet.models.base import DPLinearModel
     from discreet.schema.schema import Schema
@@ -623,8 +625,8 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     hidden = summary.hidden[structure.slopes or slice(None)]
     if hidden.all():
         raise Unsupported(
-            "No standard errors can be given: every effect is smaller than the privacy noise. The budget was spent. "
-            "For another fit, use more rows, fewer columns, narrower ranges or a larger epsilon"
+            f"No standard errors can be given: every effect is hidden ({'; '.join(dict.fromkeys(reasons.values()))}). "
+            "The budget was spent. For another fit, use more rows, fewer columns, narrower ranges or a larger epsilon"
             f"{'' if blocks else f' ({FORECAST})'}"
         )
     return summary
@@ -636,18 +638,22 @@ class ReleasedColumns:
 
     The inverse of ``Effects.metric`` is the noisy second moment of the rows, up to a factor, with the constant last:
     means, variances and R2 follow from it. NaN where a column has other values than 0 and 1, or there is no constant.
+    ``astray`` are columns whose effects far-out rows may have moved farther than their standard errors tell.
     """
 
     shares: Floats
     predicted: Floats
+    astray: "NDArray[np.bool_]"
 
     @classmethod
     def of(cls, model: "DPLinearModel") -> "ReleasedColumns":
         """Return them for a fit with inference; of three classes or more, the first block has all columns."""
         assert model.effects_ is not None
         columns = np.atleast_2d(model.coef_).shape[1]
+        effects = model.effects_
+        astray = np.diag(effects.bias)[:columns] > UNSETTLED**2 * np.diag(effects.covariance - effects.bias)[:columns]
         if not model.fit_intercept:
-            return cls(np.full(columns, np.nan), np.zeros(columns))
+            return cls(np.full(columns, np.nan), np.zeros(columns), astray)
         metric = model.effects_.metric[: columns + 1, : columns + 1]
         second = np.linalg.pinv(metric, hermitian=True)
         level = max(float(second[-1, -1]), 1e-300)
@@ -656,7 +662,7 @@ class ReleasedColumns:
         spread = np.maximum(means * (1.0 - means), 0.0)
         two_valued = (variances > 0.5 * (spread - 2.0 * EMPTY_CELL)) & (variances < 2.0 * (spread + EMPTY_CELL))
         alone = np.maximum(level * variances * np.diag(metric)[:-1], 1.0)
-        return cls(np.where(two_valued, np.maximum(means, 0.0), np.nan), 1.0 - 1.0 / alone)
+        return cls(np.where(two_valued, np.maximum(means, 0.0), np.nan), 1.0 - 1.0 / alone, astray)
 
     def reason(self, places: Sequence[int]) -> str:
         """Return why noise hides the effect of some columns' product, and what would help."""
@@ -664,6 +670,11 @@ class ReleasedColumns:
         if share < RARE_CELL:
             few = "below 1%" if share < EMPTY_CELL else f"about {share:.0%}"
             return f"too few rows have it ({few}): merge it with another value, or use more rows or a larger epsilon"
+        if any(self.astray[j] for j in places):
+            return (
+                "rows far out in it may decide it, and count less: declare a narrower range, take its logarithm, or use"
+                " Huber's loss"
+            )
         if any(self.predicted[j] > DETERMINED for j in places):
             return "other columns nearly determine it: leave one of them out"
         return "the privacy noise is too large for it: use more rows, a larger epsilon or fewer columns"

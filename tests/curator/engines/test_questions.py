@@ -67,7 +67,8 @@ def questions(records):
     )
     single = replace(entry, columns=entry.columns[:1], scales=entry.scales[:1], bounds=entry.bounds[:1])
     reach = 1.2 * grid.one
-    edges = Edges(*(s * np.array([0.3, 0.7, 1.3]) for s in (reach, 0.5, 0.1 * reach**2, 0.5 * reach)))
+    shells = (s * np.array([0.3, 0.7, 1.3]) for s in (reach, 0.1 * reach**2, 0.5 * reach))
+    edges = Edges(*shells, np.full(WIDTH, 0.5 * reach))
     of_one, of_many = (point, Logistic(), 1 << 34), (many, Softmax(3), 1 << 34)
     return [
         GradientQuery(*of_one, 2.0**21),

@@ -253,13 +253,21 @@ def test_curvature_and_shells(loss):
         expected += np.multiply.outer(whole, np.outer(x, x))
         off += np.abs(np.outer(x, x))
     assert (np.abs(found - expected) <= (0 if loss.n_outputs == 1 else 2 * off)).all()
-    edges = [size * np.array([0.3, 0.7, 1.3]) for size in (REACH, 0.5, 0.1 * REACH**2, 0.5 * REACH)]
-    shells = effects.ShellQuery(point, loss, 4, 1.0, REACH, edges=effects.Edges(*edges)).over(engine)
-    for j, cells in enumerate(np.split(shells, len(edges))):
+    edges = [size * np.array([0.3, 0.7, 1.3]) for size in (REACH, 0.1 * REACH**2, 0.5 * REACH)]
+    ends = 0.2 * REACH * np.arange(1.0, SIZE + 1.0)
+    shells = effects.ShellQuery(point, loss, 4, 1.0, REACH, edges=effects.Edges(*edges, ends)).over(engine)
+    farthest = np.zeros(SIZE + 1, dtype=np.int64)
+    for x, r, _, k, _ in rows:
+        parts = [abs(entry) / end for entry, end in zip(x, ends.tolist(), strict=True)]
+        farthest[1 + parts.index(max(parts)) if max(parts) > 1 else 0] += 4 // k if r else 0
+    assert shells[12:].tolist() == farthest.tolist()
+    assert farthest[1:].any()
+    assert farthest[0]
+    for j, cells in enumerate(np.split(shells[:12], len(edges))):
         counts = np.zeros(4, dtype=np.int64)
         for (_, r, weight, k, slopes), bend in zip(rows, bends, strict=True):
             slope, size = float(np.linalg.norm(slopes)), float(np.linalg.norm(bend))
-            measure = (r, slope, k * weight * size * r**2, k * weight * slope * r)[j]
+            measure = (r, k * weight * size * r**2, k * weight * slope * r)[j]
             counts[np.searchsorted(edges[j], measure)] += 4 // k if r else 0
         assert cells.tolist() == counts.tolist()
 

@@ -19,7 +19,7 @@ from tests.replaying import window
 from tests.solvers.whitened.cases import RELATIONS, bounds_of, budget_of, opened, ratio_squared, worst_pair
 
 POINT = np.array([0.4, -0.2, 0.1])
-EDGES = Edges(np.array([0.5, 1.0, 1.5]), np.array([0.3, 0.6]), np.array([0.05, 0.1, 0.2]), np.array([0.2, 0.4, 0.8]))
+EDGES = Edges(np.array([0.5, 1.0, 1.5]), np.array([0.05, 0.1, 0.2]), np.array([0.2, 0.4, 0.8]), np.full(P, 0.5))
 FEW = Edges(EDGES.lengths, *(np.empty(0) for _ in range(3)))
 
 
@@ -130,6 +130,32 @@ def test_an_audit_finds_what_is_claimed_and_refutes_a_forgotten_root_of_two(monk
 
 def test_edges_that_make_no_sense_are_refused():
     X, y = np.ones((4, P)), np.ones(4)
-    for edges in (FEW._replace(lengths=np.array([1.0, 0.5])), FEW._replace(lengths=np.empty(0))):
+    columns = (np.full(P - 1, 0.5), np.zeros(P))
+    lengths = (np.array([1.0, 0.5]), np.empty(0))
+    for edges in (*(FEW._replace(lengths=some) for some in lengths), *(FEW._replace(columns=some) for some in columns)):
         with pytest.raises(PlanViolation):
             opened(X, y, ["noisy_shells"]).noisy_shells(POINT, edges=edges, reach=1.0)
+
+
+def test_rows_are_counted_by_the_column_in_which_they_go_farthest():
+    """In units of the columns' edges; a row with nothing far out is in the first shell, and no row in two."""
+    edges = FEW._replace(lengths=np.empty(0), columns=np.array([0.5, 0.5, 0.05]))
+    rows = {0: [0.4, -0.4, 0.04], 1: [0.9, -0.6, 0.06], 2: [0.6, -0.9, 0.0], 3: [1.0, 1.0, -0.5]}
+    for shell, row in rows.items():
+        vector = contribution(np.array(row), edges=edges)[0]
+        assert np.flatnonzero(vector).tolist() == [shell]
+
+
+def test_a_row_that_is_counted_in_every_column_in_which_it_is_far_out_is_caught(monkeypatch):
+    """A planted bug: such a row moves more than one count."""
+
+    def over(self, engine):
+        exact = honest(self, engine)
+        counted = exact[: len(self.edges.lengths) + 1].sum()
+        exact[-P:] = counted * (exact[-P:].sum() > 0)
+        return exact
+
+    honest = effects.ShellQuery.over
+    monkeypatch.setattr(effects.ShellQuery, "over", over)
+    with pytest.raises(AssertionError):
+        assert_neighbors_stay_within_the_bound("zero_out")

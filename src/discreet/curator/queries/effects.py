@@ -8,9 +8,10 @@ coefficients. Curvatures of at most K add at most K slack reach^2.
 Contributions are bounded in the L2 norm, so all four are answered with Gaussian noise: plans with Laplace noise are
 refused before they are charged (``session.check_answers_match_prices``).
 
-**Shells**: how many records lie where, by the length of rows and the size of slopes, Hessians and scores. They say how
-far limits on rows and slopes must reach before little is cut, and how many rows a limit does cut: so that limits are
-chosen by the records and not by a guess, and what they change is reported.
+**Shells**: how many records lie where, by the length of rows and the size of Hessians and scores. They say how large
+limits must be before little is cut, and how many rows a limit does cut: so that limits are chosen by the records and
+not by a guess, and what they change is reported. The last kind counts rows with a far-out entry by the column that goes
+farthest: it tells columns whose effects a few rows decide.
 """
 
 from __future__ import annotations
@@ -328,23 +329,31 @@ def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, 
 
 
 KINDS = 4
-"""Lengths, slopes, Hessians, scores: a row is in one shell of each that is asked for."""
+"""Lengths, Hessians, scores, columns: a row is in one shell of each that is asked for."""
 MOST_EDGES = 256
 
 
 class Edges(NamedTuple):
-    """Ends of shells, increasing, one array for each kind: of a row's length, slope, weighted Hessian and score.
+    """Ends of shells, increasing, one array for each kind: of a row's length, weighted Hessian, score, largest entry.
 
     Parameters
     ----------
-    lengths, slopes, hessians, scores : ndarray
+    lengths, hessians, scores : ndarray
         Edges; with k of them there are k + 1 shells, and with none no record is counted.
+    columns : ndarray
+        One edge for each column of the rows, or none: rows with no entry beyond its column's edge are in the first
+        shell, others in that of the column whose edge they exceed most.
     """
 
     lengths: Floats
-    slopes: Floats
     hessians: Floats
     scores: Floats
+    columns: Floats
+
+    @property
+    def shells(self) -> list[int]:
+        """How many shells each kind has; none without edges."""
+        return [len(some) + 1 if len(some) else 0 for some in self]
 
 
 class Shells(NamedTuple):
@@ -352,16 +361,18 @@ class Shells(NamedTuple):
 
     Parameters
     ----------
-    lengths, slopes, hessians, scores : ndarray
+    lengths, hessians, scores : ndarray
         Counts from the innermost shell on.
+    columns : ndarray
+        Counts of rows without a far-out entry, and of others column by column.
     noise : float
         Standard deviation of each.
     """
 
     lengths: Floats
-    slopes: Floats
     hessians: Floats
     scores: Floats
+    columns: Floats
     noise: float
 
 
@@ -383,14 +394,22 @@ class ShellQuery(EffectQuery):
         lengths = engine.records.norms / self.scale
         weights = self.row_weights(engine) / engine.parts
         slopes, bends = measured.T
-        values = (lengths, slopes, weights * bends * np.square(lengths), weights * slopes * lengths)
+        values = (lengths, weights * bends * np.square(lengths), weights * slopes * lengths)
+        places = [np.searchsorted(edges, value) for edges, value in zip(self.edges[:-1], values, strict=True)]
         parts = []
-        for edges, value in zip(self.edges, values, strict=True):
-            out = np.zeros(shells_of(edges), dtype=np.int64)
-            if len(edges):
-                np.add.at(out, np.searchsorted(edges, value, side="left"), counted)
-            parts.append(out)
+        for place, shells in zip([*places, self._farthest(rows)], self.edges.shells, strict=True):
+            parts.append(np.zeros(shells, dtype=np.int64))
+            if shells:
+                np.add.at(parts[-1], place, counted)
         return np.concatenate(parts)
+
+    def _farthest(self, rows: Integers) -> Integers:
+        """Return the column in which each row goes farthest, in its edges, from 1 on; 0 where none is beyond one."""
+        places = np.zeros(len(rows), dtype=np.int64)
+        for begin in range(0, len(rows) if len(self.edges.columns) else 0, _UNITS):
+            sizes = np.abs(rows[begin : begin + _UNITS] / (self.scale * self.edges.columns))
+            places[begin : begin + _UNITS] = np.where(sizes.max(axis=1) > 1, sizes.argmax(axis=1) + 1, 0)
+        return places
 
 
 def noisy_shells(session: Session, w: Floats, *, edges: Edges, reach: float, slack: float = 1.0) -> Shells:
@@ -399,32 +418,30 @@ def noisy_shells(session: Session, w: Floats, *, edges: Edges, reach: float, sla
     Privacy
     -------
     Sensitivity: a row adds the integer b to one shell of each of the m kinds that have edges, whatever its numbers are
-    (NaN is in the last shell), so the norm of what it adds is b sqrt(m); with b = isqrt(B^2 // m), at most B. Each of a
-    person's k rows adds b // k to its shells, so that the sum of k such vectors is no longer than one of b. A null
-    record adds 0. So B under ``zero_out`` and ``add_remove``. Under ``replace_one`` no entry is negative, so
-    ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2: sqrt(2) B.
+    (NaN is in the last shell; of several columns in which a row goes as far the first counts), so the norm of what it
+    adds is b sqrt(m); with b = isqrt(B^2 // m), at most B. Each of a person's k rows adds b // k to its shells, so that
+    the sum of k such vectors is no longer than one of b. A null record adds 0. So B under ``zero_out`` and
+    ``add_remove``. Under ``replace_one`` no entry is negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2:
+    sqrt(2) B.
     Mechanism: sum + round(2^m N(0, I)). Sums of integers are exact.
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, edges, reach and slack depend on public and released values only.
     """
-    if any(len(some) > MOST_EDGES or not np.all(np.diff(some) > 0) for some in edges):
+    if any(len(some) > MOST_EDGES or not np.all(np.diff(some) > 0) for some in edges[:-1]):
         raise PlanViolation(f"edges of shells increase, and are at most {MOST_EDGES} of a kind")
+    if len(edges.columns) not in (0, session.domain.n_features) or not np.all(edges.columns > 0):
+        raise PlanViolation("each column of the rows has one positive edge, or none has")
     kinds = sum(len(some) > 0 for some in edges)
     if not kinds:
         raise PlanViolation("shells need edges of at least one kind")
     release, unit = spend(session, "noisy_shells", w, math.sqrt(kinds), reach, root_two(session))
     one = math.isqrt(unit.bound**2 // kinds)
-    sizes = [shells_of(some) for some in edges]
+    sizes = edges.shells
     drawn = session.noise(release, unit, sum(sizes))
     grid = float(session.engine.grid.one)
     query = ShellQuery(*point_of(session, w), one, grid, reach * grid, slack, edges)
     exact = session.engine.total(query)
     released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / one  # type: ignore[arg-type]
     spread = 0.0 if unit.m is None else 2.0**unit.m / one
-    lengths, slopes, hessians, scores = np.split(released, np.cumsum(sizes)[:-1])
-    return Shells(lengths, slopes, hessians, scores, spread)
-
-
-def shells_of(edges: Floats) -> int:
-    """Return how many shells there are between and beyond some edges; none without edges."""
-    return len(edges) + 1 if len(edges) else 0
+    lengths, hessians, scores, columns = np.split(released, np.cumsum(sizes)[:-1])
+    return Shells(lengths, hessians, scores, columns, spread)
