@@ -360,9 +360,10 @@ class Refinement:
         """Choose limits for the steps that are averaged, with the same reach, and count what they change."""
         score, hessian = limits.score, limits.hessian
         edges = self._edges(deviation, "scores", *(("hessians",) if self.plan.hessians > 1 else ()))
-        far_columns, sizes = self._far_columns(metric, linear)
-        if far_columns.any():
-            edges = edges._replace(columns=FAR_OUT * sizes)
+        extents = self._extents(metric, linear) if self._by_counts and self.declared is not None else None
+        if extents is not None and extents.far.any():
+            seen = (np.square(metric.vectors) * metric.floored).sum(axis=1) / self._level
+            edges = edges._replace(columns=FAR_OUT * np.sqrt(np.minimum(1.0, seen)))
         shells = self._look(v, edges)
         if self._by_counts:
             score = self._largest_score(shells, edges, deviation, v.size)
@@ -378,23 +379,35 @@ class Refinement:
             hessian=hessian,
             square=min(max(square, self._usual(deviation) ** 2), score**2),
             cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if unbounded else 0.0,
-            lost_by_cuts=0.0 if self.counts is None else self._lost_by_cuts(shells, edges.scores, score),
-            astray=np.where(far_columns, self._astray(shells, edges, score, limits.most_far), 0.0),
+            lost_by_cuts=self._alone(extents) * self._lost_by_cuts(shells, edges.scores, score),
+            astray=self._astray(shells, edges, score, limits.most_far) * (0.0 if extents is None else extents.far),
         )
 
-    def _far_columns(self, metric: Metric, linear: Floats) -> "tuple[NDArray[np.bool_], Floats]":
-        """Return which columns may have far-out values, by their declared ranges, and the columns' deviations here.
+    @property
+    def _level(self) -> float:
+        """About the Hessian along a column whose whitened deviation is 1."""
+        return self.n * (1.0 if self.counts is None else max(self.counts.center, 1e-3))
 
-        Far-out rows are a matter of unbounded slopes. The Hessian sees columns that vary too little for the second
-        moment of rows, which has room for the longest of them.
+    def _extents(self, metric: Metric, linear: Floats) -> Extents:
+        """Return how far columns go by the Hessian.
+
+        It sees columns that vary too little for the second moment of rows, which has room for the longest of them.
         """
-        if not self._by_counts or self.declared is None:
-            return np.zeros(len(linear), dtype=bool), np.ones(len(linear))
-        level = self.n * (1.0 if self.counts is None else max(self.counts.center, 1e-3))
         back = linear @ metric.vectors
-        extents = Extents.of(level * (back / metric.floored) @ back.T / self.unit**2, self.declared)
-        seen = (np.square(metric.vectors) * metric.floored).sum(axis=1) / level
-        return extents.far, np.sqrt(np.minimum(1.0, seen))
+        assert self.declared is not None
+        return Extents.of(self._level * (back / metric.floored) @ back.T / self.unit**2, self.declared)
+
+    def _alone(self, extents: Extents | None) -> Floats:
+        """Return the part of what is cut that each column may have lost.
+
+        Of counts, which are cut on one side, all. Of numbers, what is along a rare value in its rows, which are longer
+        than others; elsewhere directions share it, and signs differ.
+        """
+        if self.counts is not None or extents is None:
+            return np.full(len(self.bounds), 0.0 if self.counts is None else 1.0)
+        rare = extents.two_valued & (extents.ends > self.length)
+        part = np.where(rare, extents.ends / np.hypot(extents.ends, self.length), 0.0)
+        return np.append(part, np.zeros(int(extents.intercept)))
 
     def _astray(self, shells: Shells, edges: Edges, score: float, limited: float) -> Floats:
         """Return what rows that are far out in each direction may have lost: as much each as it may count for.

@@ -200,8 +200,8 @@ class Influence:
     ``reach`` is the length up to which rows count in full; ``score``, ``hessian`` and ``square`` are the largest norms
     of a record's weighted gradient, Hessian and squared score, ``slope`` is about the largest slope. ``far`` and
     ``cut`` are noisy numbers of rows beyond the first two, ``most_far`` bounds the first. ``lost`` is what the sum of
-    gradients may lose by weights, ``lost_by_cuts`` what it may lose where gradients are cut, and ``astray`` what it may
-    lose in each direction by rows that are far out there.
+    gradients may lose by weights, ``lost_by_cuts`` what it may lose along each column where gradients are cut, and
+    ``astray`` what it may lose there by rows that are far out.
     """
 
     reach: float
@@ -213,7 +213,7 @@ class Influence:
     most_far: float = 0.0
     cut: float = 0.0
     lost: float = 0.0
-    lost_by_cuts: float = 0.0
+    lost_by_cuts: Floats | float = 0.0
     astray: Floats = field(default_factory=lambda: np.zeros(1))
 
 
