@@ -181,7 +181,7 @@ FINE, MOST_EDGES = 1.25, 48
 """Edges of shells grow by this factor, over four orders of magnitude."""
 CLEAR, LEAST_ROWS = 3.5, 0.5
 """A count is believed from so many deviations of its noise on: dozens of shells are looked at."""
-FAR_OUT, SOME = 5.0, 1.5
+FAR_OUT, SOME = 5.0, 1.0
 """Entries beyond so many deviations are far out (of a normal column none is), and so many deviations of a count's noise
 say that a column has some: to hide an effect in vain costs less than to show a wrong one."""
 FALL, SLOWEST = 2, 2.0

@@ -137,7 +137,7 @@ class Sandwich:
     curvature_share: Share = 0.15
     covariance_share: Share = 0.06
     slope_share: Share = 0.02
-    shell_share: Share = 0.06
+    shell_share: Share = 0.08
     settling_share: Share = 0.07
     n_hessians: Count | None = None
     n_leading: CountOrZero | None = None
