@@ -397,14 +397,14 @@ class Refinement:
         assert self.declared is not None
         return Extents.of(self._level * (back / metric.floored) @ back.T / self.unit**2, self.declared)
 
-    def _alone(self, extents: Extents | None) -> Floats:
+    def _alone(self, extents: Extents | None) -> Floats | float:
         """Return the part of what is cut that each column may have lost.
 
         Of counts, which are cut on one side, all. Of numbers, what is along a rare value in its rows, which are longer
         than others; elsewhere directions share it, and signs differ.
         """
         if self.counts is not None or extents is None:
-            return np.full(len(self.bounds), 0.0 if self.counts is None else 1.0)
+            return 0.0 if self.counts is None else 1.0
         rare = extents.two_valued & (extents.ends > self.length)
         part = np.where(rare, extents.ends / np.hypot(extents.ends, self.length), 0.0)
         return np.append(part, np.zeros(int(extents.intercept)))

@@ -436,7 +436,7 @@ QUERIES = {
     "noisy_curvature": "curvature (Hessian) at the estimate",
     "noisy_score_covariance": "covariance of the scores, for standard errors",
     "noisy_squared_slopes": "size of the residuals",
-    "noisy_shells": "how many rows and residuals are extreme",
+    "noisy_shells": "how many rows and residuals are extreme, and in which columns",
     "noisy_target_moments": "covariance of columns and target",
     "noisy_share_within": "share of rows within a window",
     "noisy_squared_norms": "norm of each column",
