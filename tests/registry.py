@@ -121,6 +121,9 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "whitened": Case(
             Preconditioned(GradientDescent(3, **_STEPS)), losses=("logistic", "squared", "huber"), is_dense=True
         ),
+        "shifted": Case(
+            Preconditioned(GradientDescent(3, **_STEPS), "diagonal", shift_clip=2.0), losses=("squared", "huber")
+        ),
     },
     "sgd": {
         "steps": Case(

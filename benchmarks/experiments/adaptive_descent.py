@@ -47,7 +47,7 @@ def points(quick: bool) -> list[Row]:
 
 
 @lru_cache(maxsize=2)
-def _table(name: str) -> Table:
+def opened(name: str) -> Table:
     folder = None if name == SYNTHETIC else Path(os.environ["DISCREET_DATA"])
     return chosen_tables(folder, (name,), ROWS)[name]
 
@@ -63,7 +63,7 @@ def _solver(method: str, budget: Budget) -> Any:
 @lru_cache(maxsize=32)
 def _split(table: str, seed: int) -> tuple[Rows, Rows, float, float]:
     """Training and held-out rows of a seed, and the accuracies without privacy and of the commoner class."""
-    made = _table(table)
+    made = opened(table)
     order = np.random.default_rng([seed, 2018]).permutation(len(made.y))
     held, train = np.split(order, [round(HELD * len(order))])
     return train, held, free_accuracy(made, train, held, ALPHA), majority_accuracy(made, train, held)
@@ -73,7 +73,7 @@ def run(table: str, method: str, epsilon: float, seed: int) -> Row:
     """Return the accuracy on a fifth of the rows, and what is lost of that without privacy; a split per seed."""
     train, held, free, majority = _split(table, seed)
     chosen = Method(method, method, lambda budget: _solver(method, budget))
-    found = private_accuracy(_table(table), train, held, chosen, epsilon, delta=DELTA, alpha=ALPHA, seed=seed)
+    found = private_accuracy(opened(table), train, held, chosen, epsilon, delta=DELTA, alpha=ALPHA, seed=seed)
     return {"accuracy": found, "lost": max(free - found, LEAST), "majority": free - majority}
 
 

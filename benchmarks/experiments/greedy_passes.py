@@ -2,14 +2,15 @@
 
 The problems of ``sparse_problems``, without an intercept, and the poster's axes: (F - F*) / F* over passes over the
 data, where a greedy step is a pass and a coordinate step the p-th part of one. Clip and step are chosen by tuning seeds
-for each method and number of passes; what is reported are other seeds.
+for each method and number of passes; what is reported are other seeds. Where the penalty is L2, DP-GCD runs with the
+poster's own noise too.
 
 The authors' plotted value at w = 0 is .63 for log1, which these draws were made to be near, and .215 for madelon, which
 is not reproduced: none of four ways to normalize its columns leads to it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from benchmarks.experiments.harness import Claim, Experiment, Row, mean
 from benchmarks.experiments.private_fit import private_fit
-from benchmarks.experiments.sparse_problems import GENERATED, TABLES, Sparse, drawn, file_of
+from benchmarks.experiments.sparse_problems import GENERATED, RIDGES, TABLES, Sparse, drawn, file_of
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
 from discreet.budget import Budget
 from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent, StochasticGradientDescent
@@ -38,6 +39,11 @@ def _greedy(made: Sparse, passes: float, clip: float, step: float) -> Any:
     rule = "gs" if made.l2 else "gs-q"
     geometry = Geometry(clip=clip * _length(made))
     return GreedyCoordinateDescent(n_steps=round(passes), geometry=geometry, rule=rule, relative_step=step)
+
+
+def _posters(made: Sparse, passes: float, clip: float, step: float) -> Any:
+    """DP-GCD with the poster's own noise, which is private for plain GS and penalties without corners."""
+    return replace(_greedy(made, passes, clip, step), rule="gs", calibration="paper")
 
 
 def _cyclic(made: Sparse, passes: float, clip: float, step: float) -> Any:
@@ -62,6 +68,7 @@ class Method:
 
 METHODS = {
     "gcd": Method("DP-GCD", _greedy, (1, 2, 3, 5, 7, 10)),
+    "poster": Method("DP-GCD, the poster's noise", _posters, (1, 2, 3, 5, 7, 10)),
     "cd": Method("DP-CD", _cyclic, (0.1, 0.3, 1, 3, 5, 10)),
     "sgd": Method("DP-SGD", _stochastic, (0.5, 1, 3, 5, 10)),
 }
@@ -75,6 +82,7 @@ def points(quick: bool) -> list[Row]:
         {"problem": name, "method": method, "passes": passes}
         for name in (names[:1] if quick else names)
         for method, made in METHODS.items()
+        if method != "poster" or name in RIDGES
         for passes in (made.passes[:2] if quick else made.passes)
     ]
 
@@ -129,6 +137,8 @@ def figure(rows: Sequence[Row]) -> "Figure":
         curves = []
         for look, (method, made) in enumerate(METHODS.items()):
             here = [row for row in rows if (row["point"]["problem"], row["point"]["method"]) == (name, method)]
+            if not here:  # the poster's noise, where the penalty has corners
+                continue
             passes = sorted({row["point"]["passes"] for row in here})
             values = [[row["suboptimality"] for row in here if row["point"]["passes"] == at] for at in passes]
             curves.append(Curve(made.label, passes, values, look))
@@ -151,6 +161,8 @@ EXPERIMENT = Experiment(
     (
         Claim("log1, log2 and square: DP-CD's best over DP-GCD's, least",
               lambda rows: _ratio(rows, "cd", GENERATED), low=1.0),
+        Claim("log1 and log2: DP-GCD's best with the poster's noise over that with the tight noise, least",
+              lambda rows: _ratio(rows, "poster", GENERATED[:2]), low=0.9),
         Claim("log2 and square: DP-SGD's best over DP-GCD's, least",
               lambda rows: _ratio(rows, "sgd", GENERATED[1:]), low=1.0),
         Claim("log1, where DP-SGD is behind on the poster and level here: the same",

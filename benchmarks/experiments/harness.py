@@ -37,6 +37,7 @@ NAMES = (
     "greedy_passes",
     "adaptive_descent",
     "adaptive_steps",
+    "adaptive_defects",
 )
 FRESH = 1_000_000
 """Where the seeds of a check begin."""

@@ -66,7 +66,7 @@ from discreet.solvers.base import (
     planned,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, calibrate
+from discreet.solvers.calibration import CLASSES, NUMBERS, calibrate, predictor_coordinates
 from discreet.solvers.propagation import affine
 from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
 from discreet.typing import Floats
@@ -487,6 +487,11 @@ class Preconditioned:
     calibrate : bool, default=True
         Release one gradient more, which brings probabilities back to scale (``calibration``): for the logistic loss of
         two classes in whitened coordinates, where the solver releases gradients.
+    shift_clip : float or None, default=None
+        Release one mean of residuals more, clipped at this many deviations of a numeric target, and move the intercept
+        by it: steps' clips leave that of a skewed target too low. None: do not; nor do solvers with an adaptive plan.
+    shift_share : float, default=0.05
+        Its share of mu^2.
 
     Examples
     --------
@@ -508,6 +513,8 @@ class Preconditioned:
     target_share: Weight | None = None
     measure: bool | None = None
     calibrate: bool = True
+    shift_clip: Positive | None = None
+    shift_share: Share = 0.05
     name: ClassVar[str] = "preconditioned"
     takes_public_moments: ClassVar[bool] = True
 
@@ -550,10 +557,17 @@ class Preconditioned:
         more = self._calibrates(loss, asked)
         asked = [replace(r, count=r.count + (more and r.query == "noisy_gradient")) for r in asked]
         asked = [release for release in asked if release.query not in ("noisy_count", "noisy_weight")]
-        rest = 1.0 - sum(release.count / release.relative_noise**2 for release in estimates)
+        shift = self._shift_releases(domain, loss, penalty)
+        rest = 1.0 - sum(release.count / release.relative_noise**2 for release in (*estimates, *shift))
         scale = math.sqrt(sum(map(release_weight, asked)) / rest)
         scaled = (replace(release, relative_noise=release.relative_noise * scale) for release in asked)
-        return Plan((*estimates, *scaled, *count_release(domain, shares_to_noise(COUNT_SHARE))))
+        return Plan((*estimates, *scaled, *shift, *count_release(domain, shares_to_noise(COUNT_SHARE))))
+
+    def _shift_releases(self, domain: Domain, loss: Loss, penalty: Penalty) -> tuple[Release, ...]:
+        """List the mean of residuals that moves the intercept, of numbers whose penalty has no corners."""
+        if self.shift_clip is None or not (domain.intercept and loss.movable_target and penalty.ridge):
+            return ()
+        return (Release("noisy_coordinate_gradient", 1, relative_noise=shares_to_noise(self.shift_share)),)
 
     def _check(self, domain: Domain, loss: Loss) -> None:
         """Refuse losses whose targets cannot follow a row that is shrunk, and records that coordinates do not serve."""
@@ -628,6 +642,9 @@ class Preconditioned:
             trace = StageTrace(inner, recoding, admitted, curator.loss, estimate.spectrum, extra)
             w = recoding.coefficients(inner.coefficients)
             w = w if smooth else penalty.prox(w, 0.0)  # into a box; moves nothing else
+            moves = not isinstance(curator.plan, AdaptivePlan) and self._shift_releases(admitted, curator.loss, penalty)
+            if curator.noise_multiplier and moves:
+                return self._shifted(curator, penalty, estimate, inner.coefficients, trace, n)
             if curator.noise_multiplier == 0 or not self._calibrates(curator.loss, curator.plan.releases):
                 return Solution(w, trace, estimate)
             return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n)
@@ -716,6 +733,27 @@ class Preconditioned:
             clip=CLASSES.length, noises=[noise], penalty=penalty, n=fraction * n,
         )  # fmt: skip
         return Solution(moved.coefficients, CalibratedTrace(trace, moved.share, moved.deviations), estimate)
+
+    def _shifted(
+        self, curator: "Curator", penalty: Penalty, estimate: Estimate, v: Floats, trace: StageTrace, n: float
+    ) -> Solution:
+        """Move the intercept of coefficients v by a noisy mean of residuals, weighed against that clips move it little.
+
+        Rows are recoded to their prediction and a constant 1, whose entry of the gradient that mean is.
+        """
+        assert self.shift_clip is not None
+        recoding = estimate.recoding
+        w, unit = recoding.coefficients(v), recoding.target_scale
+        two = predictor_coordinates(recoding, v, 0.0, 1.0, NUMBERS, intercept=True, shrinks=False)
+        curator.recode(two, loss=curator.loss, once=True)
+        answer = curator.noisy_coordinate_gradient(np.array([1.0, 0.0]), 1, clips=self.shift_clip)
+        noise = noises(curator, "noisy_coordinate_gradient")[-1] * self.shift_clip / n
+        strength = penalty.strong_convexity
+        weight = NUMBERS.shift**2 / (NUMBERS.shift**2 + noise**2) / (1.0 + strength)
+        w[-1] -= weight * (float(answer[0]) / n * unit + strength * w[-1])
+        added = np.zeros_like(w)
+        added[-1] = weight * noise * unit
+        return Solution(w, CalibratedTrace(trace, 1.0, added), estimate)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings and the inner solver's, for the certificate."""

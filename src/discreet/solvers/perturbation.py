@@ -147,7 +147,7 @@ class OneShot(ABC):
         """Return a typical slope's clip, wider where there is signal; without noise one that bites nowhere, or none."""
         if not budget.is_private:
             return None if np.isfinite(loss.lipschitz_for(domain.target_bound)) else LIMIT_SLOPE * row_norm
-        slope = loss.typical_slope(domain.target_bound)
+        slope = settings.typical_width(domain, loss, budget)
         if loss.sigmoid_link and self.name == "objective":
             slope = settings.Facts(domain, loss, NoPenalty(), budget).value("objective.clip")
         return slope * row_norm

@@ -9,10 +9,11 @@ measured length. Coordinate steps are as long as their column is narrow: where t
 estimated first. One-shot methods want rows of length 1 whose columns are alike: standardized ones. Pure budgets, losses
 whose target cannot be moved and other penalties have plain declared coordinates.
 
-``typical row norm``: rho = 0.4 sqrt(sum of squared feature bounds), or the declared row norm where that is smaller. The
-worst case, every value at its bound, does not occur in tables of people, and steps and clips made for it starve. A clip
-is a typical slope times rho, a step 1 / (typical curvature rho^2). Privacy does not depend on rho: the clip is
-executed. Without noise nothing is clipped, constants are the worst case's, and many steps reach the optimum.
+``typical row norm``: rho^2 = 0.4^2 sum of squared feature bounds + the intercept's constant^2, or the declared row norm
+where that is smaller. The worst case, every value at its bound, does not occur in tables of people, and steps and clips
+made for it starve. A clip is a typical slope times rho, a step 1 / (typical curvature rho^2). Privacy does not depend
+on rho: the clip is executed. Without noise nothing is clipped, constants are the worst case's, and many steps reach the
+optimum.
 """
 
 import math
@@ -22,6 +23,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import lambertw
 
 from discreet.bounds import Domain
 from discreet.budget import Budget
@@ -91,6 +94,14 @@ def beyond(start: float, signal: float) -> float:
     return max(1.0, signal / start)
 
 
+def skew_clip(noise: float) -> float:
+    """Return the clip C, in deviations, at which a mean of skewed residuals loses as much as its noise, C ``noise``.
+
+    Residuals of an exponential law lose e^-(1 + C) of their mean, so C e^(1 + C) = 1 / noise: Lambert's W.
+    """
+    return float(lambertw(math.exp(-1.0) / noise).real)
+
+
 def _steps(per_root: float, signal: Signal) -> float:
     return within(16, per_root * math.sqrt(signal.columns), 40)
 
@@ -151,11 +162,15 @@ SETTINGS = {row.name: row for row in (
             reason="passes to the last iterate: means have no zeros"),
     Setting("cd.step", lambda s: min(1.0, s.per_coefficient / 4) ** 2, reason="long steps would find noise"),
     Setting("gcd.n_steps", lambda s: within(8, 0.85 * min(s.per_row, 85) * beyond(85, s.per_row) ** 0.36, 200),
-            reason="even columns want few, uneven ones many"),
+            numbers=lambda s: within(8, 5 * min(s.per_row, 85, 6 * s.columns) * beyond(85, s.per_row) ** 0.36, 1000),
+            reason="even columns want few, uneven ones many; more of numbers, with short clips"),
+    Setting("gcd.clip", lambda s: within(0.4, 0.5 * (s.per_row / 85) ** 0.45, 1.6),
+            numbers=lambda s: within(0.1, 0.1 * (s.per_row / 85) ** 0.35, 0.4),
+            reason="in root mean squares of a column; of numbers nearly signs of residuals, whose noise is least"),
     Setting("gcd.few", lambda s: within(4, 0.4 * s.single ** (2 / 3), 500),
             reason="steps in declared coordinates: the order of the theory"),
     Setting("gcd.few_clip", 0.5, numbers=0.3, reason="in root mean squares of a column"),
-    Setting("coordinate.clip", lambda s: within(0.4, 0.5 * (s.per_row / 85) ** 0.45, 1.6),
+    Setting("cd.clip", lambda s: within(0.4, 0.5 * (s.per_row / 85) ** 0.45, 1.6),
             numbers=lambda s: within(0.4, 0.4 * (s.per_row / 85) ** 0.35, 2.5),
             reason="in root mean squares of a column: hardly bites where there is signal for it"),
     # one-shot methods on standardized rows
@@ -171,6 +186,7 @@ SETTINGS = {row.name: row for row in (
             reason="with signal narrow columns stand out from noise"),
     Setting("one_shot.curvature", 0.2, numbers=1.0, reason="mean curvature of a loss"),
     Setting("one_shot.margins", 4.0, numbers=2.0, reason="variance of a good model's margins"),
+    Setting("output.margins", 1.0, numbers=0.5, reason="the same: what is left of it where a model is mostly noise"),
     Setting("one_shot.shrinkage", 7.5, numbers=60.0, reason="how strongly objective perturbation shrinks noise"),
 )}  # fmt: skip
 
@@ -180,6 +196,9 @@ SEEN_BY_CD, SEEN_BY_GCD, SEEN_SPARSE = 10.0, 40.0, 20.0
 """The signal per row from which scales are worth estimating for coordinate steps, and of sparse records."""
 COUNTED_STEPS = 16.0
 """The signal per coefficient below which steps on counts, whose slopes are long, are short."""
+SHIFT_NOISE, SEEN_SHIFT = 4.5, 150.0
+"""The noise of the mean of residuals that moves an intercept, which has a twentieth of the budget, over that of a mean
+with all of it; and the signal from which it is worth asking for."""
 ROW = 1.3
 """Coordinates are clipped one by one, so that shrinking rows saves no noise, but it bounds the curvature."""
 CURVATURE_SHARE = 0.5
@@ -216,6 +235,13 @@ class Facts:
         return (
             self.budget.is_private and not self.budget.is_pure and (not self.is_regression or self.loss.movable_target)
         )
+
+    @property
+    def shift_clip(self) -> float | None:
+        """The clip of the mean of residuals that moves an intercept at last: wide, for it is one number."""
+        if not self.is_regression or self.signal.total < SEEN_SHIFT:
+            return None
+        return skew_clip(SHIFT_NOISE / self.signal.total)
 
     def value(self, name: str) -> float:
         """Return a setting's value for these facts."""
@@ -265,7 +291,7 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") 
         radius=LARGEST,
     )
     calibrate, constant = bool(facts.value("whitened.calibrate")), facts.value("whitened.constant")
-    return Preconditioned(method(steps), constant=constant, calibrate=calibrate)
+    return Preconditioned(method(steps), constant=constant, calibrate=calibrate, shift_clip=facts.shift_clip)
 
 
 def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
@@ -420,8 +446,8 @@ def _recodes_coordinates(facts: Facts) -> bool:
 def _in_scales(facts: Facts, solver: Solver) -> Preconditioned:
     """Return coordinate steps where columns are alike: whitened with an L2 penalty or none, else standardized."""
     if facts.penalty.ridge and not is_wide(facts.domain) and solver.name == "cd":
-        return Preconditioned(solver, calibrate=False)
-    return Preconditioned(solver, "diagonal", relative_row_norm=ROW)
+        return Preconditioned(solver, calibrate=False, shift_clip=facts.shift_clip)
+    return Preconditioned(solver, "diagonal", relative_row_norm=ROW, shift_clip=facts.shift_clip)
 
 
 def cd(facts: Facts) -> Solver:
@@ -442,7 +468,7 @@ def cd(facts: Facts) -> Solver:
         return Preconditioned(few, "declared", constant=max(0.5, 1.0 / weak))
     rounds = 2 if facts.is_regression else 1
     passes = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
-    geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
+    geometry = Geometry(relative_clip=facts.value("cd.clip"))
     inner = passes // rounds * domain.n_features
     return _in_scales(facts, CoordinateDescent(rounds, inner, geometry, step, schedule="cyclic", average=average))
 
@@ -458,7 +484,7 @@ def plain_cd(facts: Facts) -> "CoordinateDescent":
         geometry = Geometry(clip=limit_clip(domain, loss) * math.sqrt(p))
         return CoordinateDescent(n_inner=LIMIT_STEPS * p, geometry=geometry, schedule="cyclic", average="last")
     if facts.is_regression:
-        slope = 2.0 * loss.typical_slope(domain.target_bound)
+        slope = (1.0 if loss.log_link else 2.0) * typical_width(domain, loss, budget)
         passes = within(2, facts.signal.single_per_row / 10, 40 / budget.neighbors.sum_factor)
     else:
         noise = (p * slope / facts.signal.single) ** 2 / (2 * loss.smoothness)
@@ -467,6 +493,7 @@ def plain_cd(facts: Facts) -> "CoordinateDescent":
         n_outer=2,
         n_inner=max(1, round(passes / 2)) * p,
         geometry=Geometry(relative_clip=slope, smoothness="private"),
+        relative_step=typical_coordinate_step(domain, loss),
         schedule="cyclic",
         average="uniform" if facts.penalty.ridge else "last",
     )
@@ -483,7 +510,7 @@ def gcd(facts: Facts) -> Solver:
         geometry = Geometry(relative_clip=facts.value("gcd.few_clip"))
         few = replace(plain_gcd(facts), geometry=geometry, backtrack=True)
         return Preconditioned(few, "declared", measure=True)
-    geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
+    geometry = Geometry(relative_clip=facts.value("gcd.clip"))
     return _in_scales(facts, GreedyCoordinateDescent(facts.count("gcd.n_steps"), geometry))
 
 
@@ -496,9 +523,15 @@ def plain_gcd(facts: Facts) -> "GreedyCoordinateDescent":
     if not budget.is_private:
         geometry = Geometry(clip=limit_clip(domain, loss) * math.sqrt(domain.n_features))
         return GreedyCoordinateDescent(LIMIT_STEPS, geometry)
-    geometry = Geometry(relative_clip=TYPICAL_RMS * loss.typical_slope(domain.target_bound))
+    geometry = Geometry(relative_clip=TYPICAL_RMS * typical_width(domain, loss, budget))
     selection = "permute_and_flip" if budget.is_pure else "exponential"
-    return GreedyCoordinateDescent(facts.count("gcd.few"), geometry, selection=selection, selection_share=0.65)
+    return GreedyCoordinateDescent(
+        facts.count("gcd.few"),
+        geometry,
+        selection=selection,
+        selection_share=0.65,
+        relative_step=typical_coordinate_step(domain, loss),
+    )
 
 
 # --- one-shot methods ------------------------------------------------------------------------------------
@@ -510,11 +543,11 @@ def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     With noise s = a C / mu in each coordinate, C the clip, the sum's Hessian about H = k n / p in every direction, k
     the loss's mean curvature, and a good model's squared coefficients about m each, lambda is
 
-    objective   the largest of (b s^2 / (m epsilon))^(1/3), where the price of a small lambda, a factor
+    objective   the larger of (b s^2 / (m epsilon))^(1/3), where the price of a small lambda, a factor
                 1 + 2 b / (lambda epsilon) on s^2 (b the largest curvature of a record), balances its bias
-                lambda^2 m p / (2 H); of ridge's own optimum s^2 / (H m), for weaker margins; and of what keeps the
-                curvature's term to half of epsilon
-    output      (k n s / (p sqrt(m)))^(1/2), which balances k n (s / lambda)^2 / 2, the noise, and that bias
+                lambda^2 m p / (2 H); of ridge's own optimum s^2 / (H m); and of what keeps the curvature's term to half
+                of epsilon
+    output      the argmin of (s / lambda)^2 + m (lambda / (H + lambda))^2, noise and bias of a coefficient
     """
     domain, loss, signal = facts.domain, facts.loss, facts.signal
     has_count = domain.n is not None and not domain.grouped
@@ -526,12 +559,22 @@ def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     rows, problem, lengths = replace(domain, row_norm=1.0), solver.problem(1.0, 1.0), facts.value("one_shot.lengths")
     noise = problem.bound_for(loss, rows) * signal.n / signal.single
     if method.name == "output":
-        spread = math.sqrt(facts.value("one_shot.margins")) * domain.n_features * lengths**3
-        total = math.sqrt(facts.value("one_shot.curvature") * signal.n * noise / spread)
+        hessian = facts.value("one_shot.curvature") * signal.n / (domain.n_features * lengths**2)
+        total = _output_strength(noise, hessian, facts.value("output.margins") * lengths**2)
     else:
         total = _objective_strength(facts, problem.perturbation_for(loss, rows).curvature, noise, lengths)
     solver = replace(solver, regularization=total / signal.n)
-    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=facts.value("one_shot.least_scale"))
+    least = facts.value("one_shot.least_scale")
+    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=facts.shift_clip)
+
+
+def _output_strength(noise: float, hessian: float, square: float) -> float:
+    """Return the lambda at which s^2 (H + lambda)^3 = m H lambda^4: where the derivative of noise and bias is 0."""
+
+    def excess(log: float) -> float:
+        return 2 * math.log(noise) + 3 * math.log(hessian + math.exp(log)) - math.log(square * hessian) - 4 * log
+
+    return math.exp(float(brentq(excess, -300.0, 300.0)))
 
 
 def _objective_strength(facts: Facts, curvature: float, noise: float, lengths: float) -> float:
@@ -564,18 +607,25 @@ def step_count(domain: Domain, budget: Budget) -> int:
 
 
 def typical_row_norm(domain: Domain) -> float:
-    """Return rho, from declared bounds."""
-    return min(domain.row_norm, TYPICAL_RMS * math.sqrt(float(np.sum(np.square(domain.feature_bounds)))))
+    """Return rho, from declared bounds; an intercept's constant is as long as it is."""
+    squares = np.square(domain.feature_bounds)
+    constant = float(squares[-1]) if domain.intercept else 0.0
+    return min(domain.row_norm, math.sqrt(constant + TYPICAL_RMS**2 * (float(np.sum(squares)) - constant)))
 
 
 def typical_clip(domain: Domain, loss: Loss, budget: Budget) -> float:
     """Return (typical slope) rho, or more than any gradient where there is no noise to fear."""
     if not budget.is_private:
         return limit_clip(domain, loss)
-    wide = 1.0
+    return typical_width(domain, loss, budget) * typical_row_norm(domain)
+
+
+def typical_width(domain: Domain, loss: Loss, budget: Budget) -> float:
+    """Return a typical slope; for counts two, and more where there is signal."""
+    slope = loss.typical_slope(domain.target_bound)
     if loss.log_link:
-        wide = 2.0 * math.sqrt(beyond(COUNTS_WIDEN, Signal.of(domain, budget).single_per_row))
-    return wide * loss.typical_slope(domain.target_bound) * typical_row_norm(domain)
+        slope *= 2.0 * math.sqrt(beyond(COUNTS_WIDEN, Signal.of(domain, budget).single_per_row))
+    return slope
 
 
 def limit_clip(domain: Domain, loss: Loss) -> float:
@@ -608,3 +658,8 @@ def typical_step(domain: Domain, loss: Loss, budget: Budget) -> float:
     if loss.task == "regression":
         rho = min(domain.row_norm, STEEP * rho)
     return 1.0 / (float(loss.typical_curvature(domain.target_bound)) * rho**2)
+
+
+def typical_coordinate_step(domain: Domain, loss: Loss) -> float:
+    """Return the largest curvature over a typical one: what steps by the largest are too short by."""
+    return float(loss.smoothness / loss.typical_curvature(domain.target_bound))

@@ -109,7 +109,8 @@ def score_lattice(epsilon: float, n: float) -> tuple[int, int]:
     double precision errs by far less than one step.
     """
     most = min(1 << 24, int((1 << 48) / n))
-    for m in range(57, 0, -1):
+    above = math.frexp(2.0 * (most + _SLACK + 1) / epsilon)[1]  # 2^above is more than the largest 2^m, rounded or not
+    for m in range(min(57, above), 0, -1):
         step = int((1 << m) * Fraction(epsilon) / 2) - _SLACK
         if step <= most:
             if step < 1 << 8:

@@ -1,0 +1,85 @@
+"""The mean of residuals that moves an intercept at last: what it costs, and what it brings back of a skewed target."""
+
+import numpy as np
+import pytest
+
+from discreet import Bounds, DPLinearRegression, DPRidge, Neighbors
+from discreet.losses import Logistic, Squared
+from discreet.penalties import L1, NoPenalty
+from discreet.solvers import AdaptiveDescent, GradientDescent, ObjectivePerturbation, Preconditioned
+from discreet.solvers.settings import skew_clip
+from discreet.testing import seeded
+from tests.solvers.whitened.test_price import problem
+
+N = 4000
+STEPS = GradientDescent(12, relative_clip=0.3, momentum=0.7, radius=100.0)
+
+
+def skewed(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (N, 3))
+    return X, X @ [1.0, -0.5, 0.2] + rng.exponential(size=N)
+
+
+def fitted(solver, kind=DPLinearRegression, epsilon=4.0, **settings):
+    X, y = skewed()
+    model = kind(epsilon=epsilon, bounds=Bounds(1.0, target=(-3.0, 13.0)), solver=solver, ledger=False, **settings)
+    with seeded(1):
+        model.fit(X, y)
+    return model, float(np.mean(y - model.predict(X)))
+
+
+@pytest.mark.parametrize("coordinates", ["full", "diagonal"])
+def test_clipped_steps_leave_a_skewed_target_too_low_and_the_shift_brings_it_back(coordinates):
+    _, before = fitted(Preconditioned(STEPS, coordinates))
+    _, after = fitted(Preconditioned(STEPS, coordinates, shift_clip=6.0))
+    assert before > 0.15
+    assert abs(after) < 0.06
+
+
+def test_a_clip_as_short_as_the_steps_would_bring_little_back():
+    assert fitted(Preconditioned(STEPS, shift_clip=0.1))[1] > 0.1
+
+
+def test_a_penalty_on_the_intercept_is_followed():
+    """At the optimum the mean residual is alpha times the intercept."""
+    model, residual = fitted(Preconditioned(STEPS, "diagonal", shift_clip=6.0), DPRidge, alpha=0.2)
+    assert residual == pytest.approx(0.2 * float(model.intercept_), abs=0.06)
+    assert residual > 0.1
+
+
+def shares(plan):
+    return [release.count / release.relative_noise**2 for release in plan.releases]
+
+
+def test_it_is_one_more_answer_within_the_same_budget():
+    domain = problem(Squared()).domain(Neighbors.ZERO_OUT, Squared())
+    plain, more = (Preconditioned(STEPS, shift_clip=clip).plan(domain, Squared(), NoPenalty()) for clip in (None, 3.0))
+    assert sum(shares(plain)) == pytest.approx(sum(shares(more)))
+    assert [r.query for r in more.releases if r not in plain.releases][-1] == "noisy_coordinate_gradient"
+    assert shares(more)[[r.query for r in more.releases].index("noisy_coordinate_gradient")] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty", "inner"),
+    [(Logistic(), NoPenalty(), STEPS), (Squared(), L1(0.1), STEPS), (Squared(), NoPenalty(), AdaptiveDescent())],
+)
+def test_labels_corners_and_adaptive_plans_have_none(loss, penalty, inner):
+    plan = Preconditioned(inner, "diagonal", shift_clip=3.0).plan(
+        problem(loss, declared=40).domain(Neighbors.ZERO_OUT, loss), loss, penalty
+    )
+    assert all(release.query != "noisy_coordinate_gradient" for release in plan.releases)
+
+
+def test_an_adaptive_run_and_a_minimizer_end_well():
+    assert np.isfinite(fitted(Preconditioned(AdaptiveDescent(n_rounds=5), shift_clip=3.0))[1])
+    solver = ObjectivePerturbation(regularization=0.1, clip=0.5, row_norm=1.0)
+    assert abs(fitted(Preconditioned(solver, "diagonal", shift_clip=6.0))[1]) < 0.05
+
+
+@pytest.mark.parametrize("noise", [1e-4, 0.01, 1.0])
+def test_the_clip_of_skewed_residuals_balances_bias_and_noise(noise):
+    clip = skew_clip(noise)
+    assert np.exp(-1.0 - clip) == pytest.approx(clip * noise)
+    residuals = np.random.default_rng(0).exponential(size=400_000) - 1.0
+    assert np.mean(residuals - np.clip(residuals, -clip, clip)) <= np.exp(-1.0 - clip) + 0.01
