@@ -564,8 +564,11 @@ class Preconditioned:
         return Plan((*estimates, *scaled, *shift, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
     def _shift_releases(self, domain: Domain, loss: Loss, penalty: Penalty) -> tuple[Release, ...]:
-        """List the mean of residuals that moves the intercept, of numbers whose penalty has no corners."""
-        if self.shift_clip is None or not (domain.intercept and loss.movable_target and penalty.ridge):
+        """List the mean of residuals that moves the intercept, of numbers whose penalty has no corners.
+
+        None of sparse records, which a map to predictions would fill.
+        """
+        if self.shift_clip is None or domain.sparse or not (domain.intercept and loss.movable_target and penalty.ridge):
             return ()
         return (Release("noisy_coordinate_gradient", 1, relative_noise=shares_to_noise(self.shift_share)),)
 

@@ -71,6 +71,12 @@ def test_labels_corners_and_adaptive_plans_have_none(loss, penalty, inner):
     assert all(release.query != "noisy_coordinate_gradient" for release in plan.releases)
 
 
+def test_nor_have_sparse_records():
+    solver = Preconditioned(STEPS, "diagonal", shift_clip=3.0)
+    stored = problem(Squared(), stored="sparse").domain(Neighbors.ZERO_OUT, Squared())
+    assert all(r.query != "noisy_coordinate_gradient" for r in solver.plan(stored, Squared(), NoPenalty()).releases)
+
+
 def test_an_adaptive_run_and_a_minimizer_end_well():
     assert np.isfinite(fitted(Preconditioned(AdaptiveDescent(n_rounds=5), shift_clip=3.0))[1])
     solver = ObjectivePerturbation(regularization=0.1, clip=0.5, row_norm=1.0)
