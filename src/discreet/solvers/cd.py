@@ -280,12 +280,20 @@ class CoordinateDescent:
         return np.ones(smoothness.size) if self.schedule == "uniform" else smoothness**self.importance
 
     def bound(
-        self, domain: Domain, loss: Loss, budget: Budget, *, radius: float, penalty: Penalty | None = None
+        self,
+        domain: Domain,
+        loss: Loss,
+        budget: Budget,
+        *,
+        radius: float,
+        penalty: Penalty | None = None,
+        modulus: float | None = None,
     ) -> RiskBound:
-        """Bound the excess risk of this run in expectation for declared constants, ||w*||_inf <= ``radius``.
+        """Bound the excess risk of this run in expectation for declared constants, ||w* - w0||_inf <= ``radius``.
 
-        Upper: ``randomized_bound``, for independent draws of single coordinates, steps of at most 1/M_j from 0 and
-        clips C_j >= L_j; with an L2 penalty (part of F) the problem is strongly convex. Other runs, such as the
+        Upper: ``randomized_bound``, for independent draws of single coordinates, steps of at most 1/M_j and clips
+        C_j >= L_j; with an L2 penalty (part of F), or a ``modulus`` mu_M of F that is publicly known, in the norm
+        sqrt(sum_j M_j v_j^2), the problem is strongly convex. Other runs, such as the
         estimators' defaults, which clip lower, are refused: no bound is proven for them.
         Lower: the order (L_min / L_max) sqrt(p) ||L||_2 ||w*||_2 / (n epsilon), or its square without ||w*||_2 over
         the penalty's strength.
@@ -294,9 +302,11 @@ class CoordinateDescent:
         if cyclic or self.block_size > 1 or self.adaptive is not None:
             raise Unsupported("the bound is for coordinates drawn one by one with fixed clips: set schedule='uniform'")
         penalty = NoPenalty() if penalty is None else penalty
-        at = Coordinates.of(self.geometry, self.relative_step, domain, loss, penalty, budget)
-        p, weights = domain.n_features, self._weights(at.smoothness)
-        trivial = min(radius * float(at.slopes.sum()), excess_of_zeros(loss, domain, radius * math.sqrt(p)))
+        p = domain.n_features
+        moduli = None if modulus is None else (modulus / p, modulus)
+        at = Coordinates.of(self.geometry, self.relative_step, domain, loss, penalty, budget, moduli)
+        weights, longest = self._weights(at.smoothness), radius + float(np.abs(at.start).max())
+        trivial = min(longest * float(at.slopes.sum()), excess_of_zeros(loss, domain, longest * math.sqrt(p)))
         upper = randomized_bound(
             at,
             price_plan(self.plan(domain, loss, penalty), budget).noise_multiplier,
@@ -305,10 +315,10 @@ class CoordinateDescent:
             steps=self.inner(domain),
             averaged=self.average == "uniform",
             radius=radius,
-            trivial=trivial,
+            initial=at.initial(radius * float(at.slopes.sum()), trivial),
         )
         width = float(at.slopes.min() / at.slopes.max() * np.linalg.norm(at.slopes)) * math.sqrt(p)
-        return RiskBound(upper, min(lower_order(at, width, radius * math.sqrt(p)), trivial), trivial)
+        return RiskBound(upper, min(lower_order(at, width, longest * math.sqrt(p)), trivial), trivial)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

@@ -156,7 +156,10 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """What the proofs know of each coordinate: L_j, C_j, M_j, M'_j; of the problem: lambda, n, epsilon, a."""
+    """What the proofs know of each coordinate: L_j, C_j, M_j, M'_j; of the problem: lambda, n, epsilon, a, w0.
+
+    ``moduli`` are one's own, of F: (mu_{M,1}, mu_{M,2}), in the norms sum_j sqrt(M_j) |v_j| and sqrt(sum_j M_j v_j^2).
+    """
 
     slopes: Floats
     clips: Floats
@@ -166,20 +169,27 @@ class Coordinates:
     n: int
     epsilon: float
     factor: float
+    start: Floats
+    moduli: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(
-        cls, geometry: Geometry, relative_step: float, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
+        cls,
+        geometry: Geometry,
+        relative_step: float,
+        domain: Domain,
+        loss: Loss,
+        penalty: Penalty,
+        budget: Budget,
+        moduli: tuple[float, float] | None = None,
     ) -> "Coordinates":
         """Collect the constants, or say what no proof covers."""
         if domain.n is None:
             raise Unsupported("the bound needs n: declare Bounds(n=...)")
         if budget.is_pure or not budget.is_private:
             raise Unsupported("the bound is for Gaussian noise: give a finite epsilon and a delta, such as 1e-6")
-        if not penalty.ridge or relative_step > 1 or np.any(domain.starting_point) or domain.typical is not None:
-            raise Unsupported(
-                "the bound is for steps up to 1 / M_j from 0 on records as they are, with an L2 penalty or none"
-            )
+        if not penalty.ridge or relative_step > 1 or domain.typical is not None:
+            raise Unsupported("the bound is for steps up to 1 / M_j on records as they are, with an L2 penalty or none")
         smoothness, modulus = geometry.known_smoothness(domain, loss), penalty.strong_convexity
         slopes, clips = coordinate_gradient_bounds(loss, domain), geometry.clips(domain, loss, smoothness)
         if np.any(clips < slopes * (1 - 1e-9)):
@@ -187,12 +197,35 @@ class Coordinates:
                 "clips below the entries' bounds add a bias that no bound covers: give Geometry(coordinate_clips=...)"
             )
         curvature = smoothness / relative_step + modulus
-        factor = budget.neighbors.sum_factor
-        return cls(slopes, clips, smoothness, curvature, modulus, domain.n, budget.epsilon, factor)
+        known = _checked_moduli(moduli, domain.n_features)
+        factor, start = budget.neighbors.sum_factor, domain.starting_point
+        return cls(slopes, clips, smoothness, curvature, modulus, domain.n, budget.epsilon, factor, start, known)
+
+    @property
+    def strong(self) -> tuple[float, float]:
+        """(kappa_1, kappa_2), moduli of F in the norms of M': by the penalty or by one's own, whichever is larger.
+
+        M_j >= c M'_j for all j makes a modulus in a norm of M one of c times as much in that of M'.
+        """
+        c = float((self.smoothness / self.curvature).min())
+        by_all, by_largest = float(self.curvature.sum()), float(self.curvature.max())
+        return max(self.modulus / by_all, c * self.moduli[0]), max(self.modulus / by_largest, c * self.moduli[1])
+
+    def initial(self, nearby: float, trivial: float) -> float:
+        """Return what F(w0) - F* is at most: ``trivial`` from 0, else ``nearby`` and the penalty of w0."""
+        return trivial if not np.any(self.start) else nearby + 0.5 * self.modulus * float(np.sum(self.start**2))
 
     def noise(self, multiplier: float) -> Floats:
         """Return s_j^2 / M'_j."""
         return np.asarray(np.square(self.factor * multiplier * self.clips / self.n) / self.curvature)
+
+
+def _checked_moduli(moduli: tuple[float, float] | None, p: int) -> tuple[float, float]:
+    """Return moduli in both norms: ||v||_{M,2} <= ||v||_{M,1} <= sqrt(p) ||v||_{M,2} ties them, and mu_{M,2} <= 1."""
+    by_one, by_two = moduli or (0.0, 0.0)
+    if not (0 <= by_one <= by_two * (1 + 1e-9) and by_two <= min(1.0, p * by_one) * (1 + 1e-9)):
+        raise Unsupported("mu_{M,2} is at most 1, and mu_{M,1} lies between mu_{M,2} / p and mu_{M,2}")
+    return by_one, by_two
 
 
 def randomized_bound(
@@ -204,9 +237,11 @@ def randomized_bound(
     steps: int,
     averaged: bool,
     radius: float,
-    trivial: float,
+    initial: float,
 ) -> float:
-    """Bound E F - F* after ``rounds`` times ``steps`` steps on coordinates drawn with these chances, |w*_j| <= radius.
+    """Bound E F - F* after ``rounds`` times ``steps`` steps on coordinates drawn with these chances.
+
+    |w*_j - w0_j| <= ``radius``, and ``initial`` is what F(w0) - F* is at most.
 
     With c = min chance and V = (c/2) sum_j (M'_j / chance_j) (theta_j - w*_j)^2 + F - F*, a step has
     E V_{k+1} <= E V_k - c (F - F* + (kappa/2) ||.||^2) + N,  N = sum_j (c + chance_j) s_j^2 / (2 M'_j).
@@ -214,15 +249,18 @@ def randomized_bound(
     """
     least = float(chances.min())
     weights = least * at.curvature / chances
-    kappa = min(1.0, at.modulus / float(weights.max()))
-    V = 0.5 * radius**2 * float(weights.sum()) + trivial
+    by_own = at.moduli[1] * float((at.smoothness / weights).min())
+    kappa = min(1.0, max(at.modulus / float(weights.max()), by_own))
+    V = 0.5 * radius**2 * float(weights.sum()) + initial
     N = float(np.sum((least + chances) / 2.0 * at.noise(multiplier)))
     if not averaged:
         if kappa == 0:
-            raise Unsupported("the last iterate has a bound with an L2 penalty only: set average='uniform'")
+            raise Unsupported(
+                "the last iterate has a bound where F is strongly convex only: give an L2 penalty, or average='uniform'"
+            )
         left = (1.0 - least * kappa) ** (rounds * steps)
         return left * V + (1.0 - left) * N / (least * kappa)
-    excess = trivial
+    excess = initial
     for _ in range(rounds):
         excess = V / (least * steps) + N / least
         drifted = V + (steps + 1) / 2.0 * N  # E V_k <= V_0 + k N, and V is convex
@@ -264,17 +302,17 @@ def greedy_convex_bound(B: float, n_steps: int, reach: float) -> float:
 
 
 def greedy_strong_bound(
-    at: Coordinates, B: float, n_steps: int, trivial: float, quasi_sparse: tuple[float, int] | None
+    at: Coordinates, B: float, n_steps: int, initial: float, quasi_sparse: tuple[float, int] | None
 ) -> float:
     """Bound F - F* for a strongly convex objective: in step t, h' <= h - r (h - d) + B.
 
-    By ||.||_{M',1}: r = kappa_1 / 2, d = 0. Where at most ``tau`` of |w*_j| exceed ``alpha``, k = t + tau entries of
-    w - w* are large: r = kappa_2 / (2 k) for alpha = 0; else r = kappa_2 / (4 k) and d = kappa_2 A^2 / (2 k), where
-    A = alpha sum_j sqrt(M'_j). The better of the two in each step.
+    By ||.||_{M',1}: r = kappa_1 / 2, d = 0. Where at most ``tau`` of |w*_j - w0_j| exceed ``alpha``, k = t + tau
+    entries of w - w* are large: r = kappa_2 / (2 k) for alpha = 0; else r = kappa_2 / (4 k) and
+    d = kappa_2 A^2 / (2 k), where A = alpha sum_j sqrt(M'_j). The better of the two in each step.
     """
-    kappa_1, kappa_2 = at.modulus / float(at.curvature.sum()), at.modulus / float(at.curvature.max())
+    kappa_1, kappa_2 = at.strong
     alpha, tau = (0.0, at.slopes.size) if quasi_sparse is None else quasi_sparse
-    A, h = alpha * float(np.sqrt(at.curvature).sum()), trivial
+    A, h = alpha * float(np.sqrt(at.curvature).sum()), initial
     for t in range(n_steps):
         by_all = (1.0 - kappa_1 / 2) * h + B
         k = min(max(1, t + tau), at.slopes.size)
@@ -286,5 +324,5 @@ def greedy_strong_bound(
 
 def lower_order(at: Coordinates, width: float, diameter: float) -> float:
     """Return the order of lower bounds: width D / (n epsilon), or width^2 / (lambda n^2 epsilon^2) where lambda > 0."""
-    reach = width / (at.n * at.epsilon)
-    return reach * diameter if at.modulus == 0 else reach**2 / at.modulus
+    reach, modulus = width / (at.n * at.epsilon), max(at.modulus, at.moduli[1] * float(at.smoothness.max()))
+    return reach * diameter if modulus == 0 else reach**2 / modulus

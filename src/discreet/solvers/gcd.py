@@ -180,14 +180,16 @@ class GreedyCoordinateDescent:
         confidence: float | None = 0.95,
         penalty: Penalty | None = None,
         quasi_sparse: tuple[float, int] | None = None,
+        moduli: tuple[float, float] | None = None,
     ) -> RiskBound:
         """Bound the excess risk of this run with a probability of ``confidence``, for declared constants.
 
-        Convex: ``radius`` bounds ||w - w*||_1 wherever F is no larger than at 0 or than this bound
-        (``greedy_convex_bound``). With an L2 penalty (part of F) ``radius`` bounds ||w*||_1 alone, ``confidence`` may
-        be None (in expectation), and ``quasi_sparse`` = (alpha, tau), at most tau of |w*_j| above alpha, makes it
-        tighter (``greedy_strong_bound``). For single steps 1/M_j from 0, chosen by the exponential mechanism on GS-q,
-        and clips C_j >= L_j.
+        Convex: ``radius`` bounds ||w - w*||_1 wherever F is no larger than at the start w0 or than this bound
+        (``greedy_convex_bound``). With an L2 penalty (part of F), or ``moduli`` = (mu_{M,1}, mu_{M,2}) of F that are
+        publicly known, ``radius`` bounds ||w* - w0||_1 alone, ``confidence`` may be None (in expectation), and
+        ``quasi_sparse`` = (alpha, tau), at most tau of |w*_j - w0_j| above alpha, makes it tighter
+        (``greedy_strong_bound``). For single steps 1/M_j, chosen by the exponential mechanism on GS-q, and clips
+        C_j >= L_j.
         Lower: the order of what one coordinate cannot avoid, L_min radius / (n epsilon).
         """
         penalty = NoPenalty() if penalty is None else penalty
@@ -197,16 +199,20 @@ class GreedyCoordinateDescent:
             raise Unsupported(
                 "the bound is for single steps 1 / M_j, rule='gs-q', selection='exponential' and no backtrack"
             )
-        at = Coordinates.of(self.geometry, self.relative_step, domain, loss, penalty, budget)
-        trivial = min(radius * float(at.slopes.max()), excess_of_zeros(loss, domain, radius))
+        at = Coordinates.of(self.geometry, self.relative_step, domain, loss, penalty, budget, moduli)
+        longest = radius + float(np.abs(at.start).sum())
+        trivial = min(longest * float(at.slopes.max()), excess_of_zeros(loss, domain, longest))
         B = self._errors(at, domain, loss, penalty, budget).per_step(confidence)
-        if at.modulus > 0:
-            upper = greedy_strong_bound(at, B, self.n_steps, trivial, quasi_sparse)
+        if at.strong[1] > 0:
+            initial = at.initial(radius * float(at.slopes.max()), trivial)
+            upper = greedy_strong_bound(at, B, self.n_steps, initial, quasi_sparse)
         elif confidence is None or quasi_sparse is not None:
-            raise Unsupported("a bound in expectation or by quasi_sparse needs strong convexity: give an L2 penalty")
+            raise Unsupported(
+                "a bound in expectation or by quasi_sparse needs strong convexity: give an L2 penalty or moduli"
+            )
         else:
             upper = greedy_convex_bound(B, self.n_steps, radius * math.sqrt(float(at.curvature.max())))
-        lower = lower_order(at, float(at.slopes.min()), radius)
+        lower = lower_order(at, float(at.slopes.min()), longest)
         return RiskBound(upper, min(lower, trivial), trivial, confidence)
 
     def _errors(self, at: Coordinates, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> GreedyErrors:

@@ -128,7 +128,7 @@ def published_noise(
 
 @dataclass(frozen=True)
 class NoisySteps:
-    """What the proofs know of a run: n, p, epsilon, L, eta, T, and the second moments of noise and of sampling.
+    """What the proofs know of a run: n, p, epsilon, L, eta, T, ||w0||, and the second moments of noise and of sampling.
 
     ``noise`` is p s^2, s the noise's standard deviation per coordinate of the mean gradient; ``sampling`` is
     L^2 (1 - q) / (q n), which bounds what a Poisson sample of probability q adds.
@@ -142,6 +142,7 @@ class NoisySteps:
     n_steps: int
     noise: float
     sampling: float
+    start: float = 0.0
 
     @classmethod
     def of(
@@ -160,8 +161,9 @@ class NoisySteps:
         """Collect the constants, or say what no proof covers."""
         if domain.n is None:
             raise Unsupported("the bound needs n: declare Bounds(n=...)")
-        if np.any(domain.starting_point):
-            raise Unsupported("the bound is for steps from 0: leave the start out")
+        start = float(np.linalg.norm(domain.starting_point))
+        if radius is not None and start > radius:
+            raise Unsupported("the bound is for steps from within the ball: give a start as short as the radius")
         if budget.is_pure or not budget.is_private:
             raise Unsupported("the bound is for Gaussian noise: give a finite epsilon and a delta, such as 1e-6")
         lipschitz = gradient_bound(loss, domain, radius)
@@ -169,7 +171,7 @@ class NoisySteps:
             raise Unsupported("a clip below the gradients' bound adds a bias that no bound covers: leave clip out")
         s = budget.neighbors.sum_factor * price_plan(plan, budget).noise_multiplier * clip / (fraction * domain.n)
         p, sampling = domain.n_features * domain.n_outputs, lipschitz**2 * (1.0 - fraction) / (fraction * domain.n)
-        return cls(domain.n, p, budget.epsilon, lipschitz, step, n_steps, p * s**2, sampling)
+        return cls(domain.n, p, budget.epsilon, lipschitz, step, n_steps, p * s**2, sampling, start)
 
     def longest_noise(self, count: int, fails: float) -> float:
         """Return what the squared length of ``count`` coordinates' noise exceeds with probability ``fails`` only."""
@@ -181,11 +183,11 @@ class NoisySteps:
 def averaged_bound(
     run: NoisySteps, domain: Domain, loss: Loss, radius: float, confidence: float | None = None
 ) -> RiskBound:
-    """Bound E F(mean of iterates) - F* for projected steps from 0 on a ball that holds a minimizer (no penalty).
+    """Bound E F(mean of iterates) - F* for projected steps from w0 on a ball that holds a minimizer (no penalty).
 
-    Upper: R^2 / (2 eta T) + eta G^2 / 2, where G^2 = L^2 + sampling + noise bounds the second moment of the noisy mean
-    gradient. Proof: nothing is clipped, so the gradient is unbiased, and projection brings no point further from a
-    minimizer (docs/theory/gradients.md). Two points of the ball are within 2 R L of each other.
+    Upper: (R + ||w0||)^2 / (2 eta T) + eta G^2 / 2, where G^2 = L^2 + sampling + noise bounds the second moment of the
+    noisy mean gradient. Proof: nothing is clipped, so the gradient is unbiased, and projection brings no point further
+    from a minimizer (docs/theory/gradients.md). Two points of the ball are within 2 R L of each other.
     With a ``confidence`` of 1 - f: all noise together is at most as long as its quantile but for f/2, and sums
     b_t.(eta grad F(w_t) - w_t + w*), Gaussian given the past with a deviation of at most s (2 R + eta L), to at most
     sqrt(2 T ln(2/f)) deviations but for f/2.
@@ -197,7 +199,7 @@ def averaged_bound(
         square = run.lipschitz**2 + run.longest_noise(run.p * run.n_steps, fails) / run.n_steps
         deviation = math.sqrt(run.noise / run.p) * (2.0 * radius + run.step * run.lipschitz)
         drift = deviation * math.sqrt(-2.0 * math.log(fails) / run.n_steps)
-    upper = radius**2 / (2.0 * run.step * run.n_steps) + run.step * square / 2.0 + drift
+    upper = (radius + run.start) ** 2 / (2.0 * run.step * run.n_steps) + run.step * square / 2.0 + drift
     reach, trivial = radius * run.lipschitz, excess_of_zeros(loss, domain, radius)
     lower = reach * math.sqrt(run.p) / (run.n * run.epsilon)
     in_ball = reach if domain.n_outputs == 1 else None
@@ -212,13 +214,14 @@ def last_bound(
     strength: float,
     confidence: float | None = None,
 ) -> RiskBound:
-    """Bound E F(last iterate) - F* for steps from 0 with an L2 penalty of this strength, which is part of F.
+    """Bound E F(last iterate) - F* for steps from w0 with an L2 penalty of this strength, which is part of F.
 
-    E ||w_T - w*||^2 <= c^(2T) ||w*||^2 + eta^2 (noise + sampling) (c^2 + ... + c^(2T)), c = 1 / (1 + eta lambda), since
-    gradient steps up to 2 / beta are non-expansive and the prox shrinks by c; F is (beta + lambda)-smooth, and w* is no
-    longer than L / lambda (nor than the ball's radius, which is to hold it). With a ``confidence``: given the past, a
-    distance c ||u - eta b||, ||u|| <= the last distance, is stochastically largest where ||u|| is, so the last one is
-    at most c^T ||w*|| and the length of the noise in a linear recursion, by its quantile.
+    E ||w_T - w*||^2 <= c^(2T) (||w0|| + ||w*||)^2 + eta^2 (noise + sampling) (c^2 + ... + c^(2T)),
+    c = 1 / (1 + eta lambda), since gradient steps up to 2 / beta are non-expansive and the prox shrinks by c; F is
+    (beta + lambda)-smooth, and w* is no longer than L / lambda (nor than the ball's radius, which is to hold it). With
+    a ``confidence``: given the past, a distance c ||u - eta b||, ||u|| <= the last distance, is stochastically largest
+    where ||u|| is, so the last one is at most c^T (||w0|| + ||w*||) and the length of the noise in a linear recursion,
+    by its quantile.
     Lower: the order p L^2 / (lambda n^2 epsilon^2).
     """
     beta = gradient_smoothness(loss, domain)
@@ -228,10 +231,11 @@ def last_bound(
     square = (1.0 + run.step * strength) ** -2
     left = square**run.n_steps
     kept = run.step**2 * square * (1.0 - left) / (1.0 - square)
-    distance = left * length**2 + (run.noise + run.sampling) * kept
+    away = run.start + length
+    distance = left * away**2 + (run.noise + run.sampling) * kept
     if confidence is not None:
         noise = kept * run.longest_noise(run.p, 1.0 - checked_confidence(confidence))
-        distance = (math.sqrt(left) * length + math.sqrt(noise)) ** 2
+        distance = (math.sqrt(left) * away + math.sqrt(noise)) ** 2
     trivial = excess_of_zeros(loss, domain, length)
     lower = run.p * run.lipschitz**2 / (strength * (run.n * run.epsilon) ** 2)
     reach = None if radius is None or domain.n_outputs > 1 else radius * run.lipschitz

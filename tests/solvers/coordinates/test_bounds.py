@@ -196,12 +196,74 @@ def test_runs_that_no_proof_covers_are_refused(solver, words):
         bound(solver, **words)
 
 
-def test_unbounded_gradients_and_steps_from_elsewhere_are_refused():
+def test_unbounded_gradients_are_refused():
     with pytest.raises(Unsupported, match="unbounded"):
         CoordinateDescent(geometry=GEOMETRY).bound(domain_of(), Squared(), BUDGET, radius=1.0)
-    moved = Domain(np.ones(P), 2.0, N, BUDGET.neighbors, intercept=False, start=np.ones(P))
-    with pytest.raises(Unsupported, match="from 0"):
-        CoordinateDescent(geometry=GEOMETRY).bound(moved, Logistic(), BUDGET, radius=1.0)
+
+
+def from_start(solver, at=0.5, **words):
+    moved = Domain(np.ones(P), 2.0, N, BUDGET.neighbors, intercept=False, start=np.full(P, at))
+    return solver.bound(moved, Logistic(), BUDGET, **words)
+
+
+def test_a_start_counts_by_its_distance():
+    """V = R^2 sum_j M_j / 2 + F(w0) - F*, where the latter is at most R sum_j L_j, and the penalty of w0."""
+    solver, steps, radius = CoordinateDescent(1, 400, GEOMETRY), 400, 0.3
+    noise = noise_of(steps) / 0.25
+    assert from_start(solver, radius=radius).upper == pytest.approx(
+        P * (0.5 * radius**2 * P / 4 + radius * P) / steps + noise
+    )
+    assert from_start(solver, at=1e-9, radius=0.01).upper < bound(solver, radius=1.2).upper
+    far, near = (from_start(solver, at=at, radius=0.3, penalty=L2(LAMBDA)).upper for at in (3.0, 0.5))
+    assert far > near
+    greedy = GreedyCoordinateDescent(60, GEOMETRY)
+    far, near = (from_start(greedy, at=at, radius=0.3, penalty=L2(LAMBDA)).upper for at in (3.0, 0.5))
+    assert far > near
+
+
+def test_own_moduli_take_the_place_of_a_penalty():
+    last = CoordinateDescent(2, 400, GEOMETRY, average="last")
+    kappa, steps = 0.4, 800
+    V, left = 0.5 * 1.2**2 * P / 4 + LOG2, (1 - kappa / P) ** steps
+    N_step = noise_of(steps) / 0.25 / P
+    assert bound(last, modulus=kappa).upper == pytest.approx(left * V + (1 - left) * N_step * P / kappa)
+    for solver, words in (
+        (CoordinateDescent(3, 400, GEOMETRY), ({}, {"modulus": 0.4})),
+        (GreedyCoordinateDescent(60, GEOMETRY), ({}, {"moduli": (0.1, 0.4)})),
+    ):
+        convex, strong = (bound(solver, radius=2.5, **given).upper for given in words)
+        assert strong < convex
+
+
+def test_a_modulus_by_the_penalty_is_no_less_than_one_given_for_it():
+    """lambda / max_j M_j is a modulus in the norm of M; the penalty's own, in that of M', is the larger."""
+    given = {"modulus": LAMBDA / 0.25 * 0.5}
+    solver = CoordinateDescent(3, 400, GEOMETRY)
+    assert bound(solver, penalty=L2(LAMBDA), **given).upper == bound(solver, penalty=L2(LAMBDA)).upper
+
+
+@pytest.mark.parametrize("moduli", [(0.5, 0.4), (0.01, 0.4), (1.0, 1.2)])
+def test_moduli_that_contradict_each_other_are_refused(moduli):
+    with pytest.raises(Unsupported, match="mu_"):
+        bound(GreedyCoordinateDescent(60, GEOMETRY), radius=2.5, moduli=moduli)
+
+
+def test_measured_excess_from_a_start_stays_below_the_bound():
+    X, y = table()
+    solver, start = CoordinateDescent(1, 400, GEOMETRY), np.array([0.8, -0.8, 0.5, -0.2])
+
+    def objective(w):
+        return np.logaddexp(0.0, -(2 * y - 1) * (X @ w)).mean()
+
+    best = minimize(objective, np.zeros(P))
+    radius = float(np.abs(best.x - start).max())
+    facts = {"bounds": Bounds(features=1.0, classes=(0, 1), scale="global"), "fit_intercept": False, "ledger": False}
+    model, found = DPLogisticRegression(4.0, 1e-6, alpha=0.0, solver=solver, start=(start, 0.0), **facts), []
+    for seed in range(5):
+        with seeded(seed):
+            found.append(objective(model.fit(X, y).coef_[0]) - best.fun)
+    moved = Domain(np.ones(P), 2.0, N, BUDGET.neighbors, intercept=False, start=start)
+    assert np.mean(found) <= solver.bound(moved, Logistic(), BUDGET, radius=radius).upper < 0.2
 
 
 def test_solvers_without_a_theorem_say_so():
