@@ -119,7 +119,7 @@ def test_no_row_is_read_by_the_coordinator(client, files, monkeypatch):
         fitted(files / "parquet")
     assert readers
     assert threading.current_thread().name not in readers
-    with cluster(client), pytest.raises(Unsupported, match="only fit and predict"):
+    with cluster(client), pytest.raises(Unsupported, match="rows are on a cluster"):
         next(WorkersFiles(client, files / "parquet", None).batches(["age"]))
 
 

@@ -9,8 +9,9 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, Schema, TableModel, private_score
+from discreet.curator.clusters import calls, tasks
 from discreet.curator.clusters import dask as dask_parts
-from discreet.curator.clusters import tasks
+from discreet.curator.clusters.messages import pack, unpack
 from discreet.curator.metrics.metrics import METRICS
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
@@ -132,9 +133,10 @@ def test_no_row_comes_here(client, models, monkeypatch):
 
     monkeypatch.setattr(client, "gather", watched)
     score(models["logistic"], BINARY, parts=3, metric="auc")
-    told = [answer.told for answer in gathered]
+    told = [unpack(message).told for message in gathered]
     assert len(told) > 6
     assert not any(isinstance(one, np.ndarray) and N // 3 <= len(one) <= N for one in told)
+    assert max(map(len, gathered)) < 4000
 
 
 @pytest.fixture
@@ -148,7 +150,8 @@ def test_a_part_that_is_left_out_ends_the_score_with_its_charge(client, models, 
     honest = dask_parts._mapped
 
     def lossy(client, task, *columns, **words):
-        return honest(client, task, *columns, **words)[: -1 if task is tasks.answer else None]
+        lost = task is calls.told_of and unpack(columns[1][0])[0] == "answer"
+        return honest(client, task, *columns, **words)[: -1 if lost else None]
 
     monkeypatch.setattr(dask_parts, "_mapped", lossy)
     with pytest.raises(ClusterFailed, match="every part"):
@@ -193,7 +196,7 @@ def test_other_rows_than_were_counted_are_refused(client, models, ledger):
 
 
 def test_other_code_on_a_worker_is_refused_before_the_charge(client, models, monkeypatch, ledger):
-    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://here:7": ("0.0",)})
+    monkeypatch.setattr(client, "run", lambda *_, **__: {"tcp://here:7": pack(("0.0",))})
     caught = None
     try:
         score(models["logistic"], BINARY, parts=3, ledger=ledger, dataset="records")

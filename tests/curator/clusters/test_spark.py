@@ -8,6 +8,7 @@ import traceback
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from discreet import DPLogisticRegression, DPRandomizedSearch, Schema, TableModel
@@ -214,12 +215,8 @@ def test_a_task_of_ours_returns_its_failure_without_its_words(spark, monkeypatch
     """The rows are read by a task that fails on a value, on an executor, after the charge."""
     honest = spark_parts.SparkParts._read
 
-    class Broken:
-        def stream(self, *given):
-            raise ValueError(f"could not convert {SENTINEL}")
-
     def made(parts, task, *words):
-        parts._rows = Broken()
+        parts._types = pa.schema([(SENTINEL, pa.float64())])  # of other columns than come
         return honest(parts, task, *words)
 
     monkeypatch.setattr(spark_parts.SparkParts, "_read", made)
@@ -267,7 +264,7 @@ def test_one_shot_methods_are_refused_before_the_charge(spark, ledger, solver):
 
 
 def test_other_code_on_executors_is_refused_before_the_charge(spark, monkeypatch, ledger):
-    monkeypatch.setattr(spark_parts.tasks, "look", lambda _, loss, sampled: ("here:7", ("0.0", "0")))
+    monkeypatch.setattr(spark_parts.calls, "look", lambda _, message: ("here:7", message))  # no answer of a probe
     with pytest.raises(ClusterFailed, match=r"worker here:7 runs other code .* Nothing was charged"):
         fitted(in_parts(spark, 2), ledger=ledger, dataset="records")
     assert ledger.spent("records").fits == 0
@@ -328,7 +325,7 @@ def test_wrong_types_and_columns_are_refused_before_a_row_is_read(spark):
         fitted(data.drop("back"))
     with pytest.raises(Unsupported, match="stored as date"):
         fitted(data.withColumn("pay", current_date()))
-    with pytest.raises(Unsupported, match="only fit reaches them"):
+    with pytest.raises(Unsupported, match="rows are in Spark"):
         fitted(FRAME).predict(data)
     small = data.selectExpr("`the age`", "ward", "cast(pay as decimal(12, 3)) pay", "cast(back as tinyint) back")
     assert len(fitted(small).coefficients()) == len(fitted(FRAME).coefficients())

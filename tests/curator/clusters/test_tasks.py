@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from discreet.bounds import Bounds
+from discreet.curator.clusters import calls
 from discreet.curator.clusters import tasks as part_tasks
+from discreet.curator.clusters.messages import pack
 from discreet.curator.clusters.tasks import ArrayRows, Failed, Part, answer, encode, guarded, recode, sealed
 from discreet.curator.known_answers import known_records
 from discreet.curator.queries.gradients import GradientQuery
@@ -60,6 +62,7 @@ def test_a_worker_imports_neither_noise_nor_entropy_nor_ledger():
     part = sealed(0, known_records(False))
     tasks = [
         (part_tasks.probe, (Logistic(), True), {}),
+        (calls.told_of, (part, calls.call(answer, placement=None), pack(questions(Logistic())[0])), {}),
         (encode, (0, ArrayRows(2, (0, 1)), encoding(), np.zeros((3, 2)), np.zeros(3)), {}),
         (count_rows, (0, TableRows(schema, True), frame), {}),
         (count_cells, (0, TableRows(schema, True), frame), {}),

@@ -120,6 +120,19 @@ MUTANTS = (
         "DID NOT RAISE",
     ),
     Mutant(
+        "a message of another version",
+        "A message is read whatever its version, and its values may mean something else.",
+        (
+            Edit(
+                "curator/clusters/messages.py",
+                "    if (name, version) != (_NAME, VERSION):\n",
+                "    if name != _NAME:\n",
+            ),
+        ),
+        ("tests/curator/clusters/test_messages.py::test_what_does_not_fit_is_refused[another version]",),
+        "DID NOT RAISE",
+    ),
+    Mutant(
         "words of a worker's error",
         "What a task raises is passed on with its words, which may quote a cell.",
         (

@@ -22,8 +22,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from discreet.curator.clusters import persons, tasks
-from discreet.curator.clusters.remote import NO_WORKERS, OUT_OF_REACH, Held, RemoteParts, add_all, silenced
+from discreet.curator.clusters import calls, persons, tasks
+from discreet.curator.clusters.calls import call, packed_each
+from discreet.curator.clusters.messages import pack, unpack
+from discreet.curator.clusters.remote import NO_WORKERS, OUT_OF_REACH, Held, RemoteParts, add_all, probed, silenced
 from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, TableRows, Tally, describe
 from discreet.curator.records import containers
 from discreet.curator.records.stream import Block, RecordStream
@@ -190,14 +192,19 @@ class DaskHeld(Held):
         self._client, self._futures = client, list(futures)
 
     def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> DaskHeld:
-        columns = [self._futures] if asked is None else [self._futures, asked]
-        return DaskHeld(self._client, _mapped(self._client, task, *columns, **words))
+        return DaskHeld(self._client, self._called(calls.made_of, task, asked, words))
 
     def told(
         self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
     ) -> list[Value]:
-        columns = [self._futures] if asked is None else [self._futures, asked]
-        return _collected(self._client, _mapped(self._client, task, *columns, **words), tally)
+        return _collected(self._client, self._called(calls.told_of, task, asked, words), tally)
+
+    def _called(
+        self, run: Callable[..., Any], task: Callable[..., Any], asked: Sequence[Any] | None, words: Mapping[str, Any]
+    ) -> list[Any]:
+        message, each = call(task, **words), packed_each(asked)
+        columns = [self._futures, [message] * len(self._futures)]
+        return _mapped(self._client, run, *columns, *([] if each is None else [each]))
 
 
 class DaskParts(RemoteParts):
@@ -223,9 +230,9 @@ class DaskParts(RemoteParts):
         self.kept = {"kept": "dask workers", "parts": len(self._pieces)}
 
     def _probed(self, loss: Loss, *, sampled: bool) -> dict[str, Any]:
-        run = self._client.run
-        found = silenced(lambda: run(tasks.probe, loss, sampled, self._files, on_error="return"), OUT_OF_REACH)
-        return {worker: told for worker, told in found.items() if not isinstance(told, OSError)}  # others are gone
+        message, run = call(tasks.probe, loss, sampled, self._files), self._client.run
+        found = silenced(lambda: run(calls.told, message, on_error="return"), OUT_OF_REACH)
+        return {worker: probed(told) for worker, told in found.items() if not isinstance(told, OSError)}  # who are gone
 
     def count(self) -> int:
         """Return the number of rows, as declared or counted by workers; of persons, where there are any."""
@@ -234,43 +241,45 @@ class DaskParts(RemoteParts):
         return self._units
 
     def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
-        return _collected(self._client, self._submitted(task, *words), self._tally())
+        return _collected(self._client, self._submitted(calls.told_from, task, words), self._tally())
 
     def _made(self, task: Callable[..., Any], *words: Any) -> Held:
-        return DaskHeld(self._client, self._submitted(task, *words))
+        return DaskHeld(self._client, self._submitted(calls.made_from, task, words))
 
     def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
-        return _collected(self._client, self._gathered(columns_of, finish), self._tally())
+        return _collected(self._client, self._gathered(calls.told_of_pieces, columns_of, finish), self._tally())
 
     def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
-        return DaskHeld(self._client, self._gathered(columns_of, finish))
+        return DaskHeld(self._client, self._gathered(calls.made_of_pieces, columns_of, finish))
 
     def _tally(self) -> Tally[Any]:
         return Tally(dict.fromkeys(range(len(self._pieces))))
 
-    def _gathered(self, columns_of: Any, finish: Any) -> list[Any]:
+    def _gathered(self, run: Callable[..., Any], columns_of: Any, finish: Any) -> list[Any]:
         """Return one future per new part, each of some persons with all their rows: as many as were read."""
         from dask import delayed
 
         count = len(self._pieces)
         dealing = persons.Dealing(count, secrets.token_bytes(16))
-        deal, piece, gather = (delayed(task, pure=False) for task in (persons.deal, persons.piece_of, persons.gather))
-        hands = [deal(number, self._rows, dealing, columns_of, *given) for number, given in enumerate(self._pieces)]
-        parts = [gather(part, finish, *(piece(hand, part) for hand in hands)) for part in range(count)]
+        dealt, finished = call(persons.deal, self._rows, dealing, columns_of), pack(finish)
+        deal, piece, gather = (delayed(task, pure=False) for task in (calls.made_from, persons.piece_of, run))
+        hands = [deal(number, dealt, *given) for number, given in enumerate(self._pieces)]
+        parts = [gather(part, finished, *(piece(hand, part) for hand in hands)) for part in range(count)]
         return silenced(lambda: list(self._client.compute(parts, retries=_RETRIES)))
 
-    def _submitted(self, task: Callable[..., Any], *words: Any) -> list[Any]:
+    def _submitted(self, run: Callable[..., Any], task: Callable[..., Any], words: Sequence[Any]) -> list[Any]:
         """Return one future per part; rows of a collection are read in the same graph, and are not kept."""
         from dask import delayed
 
-        made = delayed(task, pure=False)
-        asked = [made(number, self._rows, *words, *piece) for number, piece in enumerate(self._pieces)]
+        message, made = call(task, self._rows, *words), delayed(run, pure=False)
+        asked = [made(number, message, *piece) for number, piece in enumerate(self._pieces)]
         return silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
 
 
 def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
     """Return what one task on some worker returns; a failure is raised in its own words, which name no value."""
-    found = silenced(lambda: client.submit(task, *words, pure=False).result(), OUT_OF_REACH)
+    message = call(task, *words)
+    found = unpack(silenced(lambda: client.submit(calls.told, message, pure=False).result(), OUT_OF_REACH))
     if isinstance(found, Failed):
         raise Unsupported(found.reason)
     return found
@@ -473,8 +482,9 @@ class WorkersFiles(RemoteSource):
         found = outcome_of(client, describe, given, separator)
         if not isinstance(found, FileTable):
             raise ClusterFailed("a worker cannot look at the files: nothing was charged")
-        super().__init__(client, [(part,) for part in found.parts], found.rows)
-        self.names, self._stored, self.files = found.names, found.stored, found.sizes
+        super().__init__(client, [(pack(part),) for part in found.parts], found.rows)
+        self.names, self.files = found.names, found.sizes
+        self._stored = [pa.ipc.read_schema(pa.py_buffer(types)) for types in found.stored]
 
     def count(self) -> int:
         """Refuse: workers count (``RecordStream.elsewhere``)."""
@@ -482,4 +492,4 @@ class WorkersFiles(RemoteSource):
 
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored in each file."""
-        return [types[column] for types in self._stored]
+        return [types.field(column).type for types in self._stored]

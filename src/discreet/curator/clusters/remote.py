@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from discreet.curator.clusters import persons, tasks
+from discreet.curator.clusters.messages import Misfit, unpack
 from discreet.curator.clusters.tasks import OTHER_CODE, CellEncoding, Failed, Seal, Seen, Tally, added
 from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
 from discreet.curator.records import containers
@@ -389,17 +390,26 @@ def check_probes(told: Mapping[str, Any], loss: Loss, *, sampled: bool) -> None:
     for worker, found in told.items():
         if isinstance(found, Failed):
             raise ClusterFailed(f"worker {worker}: {found.reason}: nothing was charged")
-        if found != mine:  # or an exception, where there is no discreet
+        if found != mine:  # or None, where there is no discreet
             reason = OTHER_CODE.replace("a worker", f"worker {worker}", 1)
             raise ClusterFailed(reason.replace("What was charged stays charged", "Nothing was charged"))
 
 
 def add_all(tally: Tally[Any], answers: Iterable[Any]) -> None:
-    """Take answers into a tally; a part that failed ends the fit, in the words of its task."""
-    for told in answers:
+    """Take answers, which are messages, into a tally; a part that failed ends the fit, in the words of its task."""
+    for message in answers:
+        told = message if isinstance(message, Failed) else unpack(message)
         if isinstance(told, Failed):
             raise ClusterFailed(f"{told.reason}; what was charged stays charged")
         tally.add(told)
+
+
+def probed(message: Any) -> Any:
+    """Return what a worker says of itself; None if it does not speak as this process does."""
+    try:
+        return unpack(message)
+    except (Misfit, TypeError):
+        return None
 
 
 def counted(call: Callable[[], Value]) -> Value:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from discreet.curator.clusters import persons, tasks
-from discreet.curator.clusters.remote import Held, RemoteParts, Value, add_all, counted, silenced
+from discreet.curator.clusters import calls, persons, tasks
+from discreet.curator.clusters.calls import call, packed_each
+from discreet.curator.clusters.messages import pack
+from discreet.curator.clusters.remote import Held, RemoteParts, Value, add_all, counted, probed, silenced
 from discreet.curator.clusters.tasks import TableRows, Tally
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
 from discreet.errors import Unsupported
@@ -44,16 +46,18 @@ class SparkHeld(Held):
         weakref.finalize(self, _given_up, parts).atexit = False  # the session ends with this process
 
     def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> SparkHeld:
-        return SparkHeld(self._mapped(task, asked, words))
+        return SparkHeld(self._called(task, asked, words, tells=False))
 
     def told(
         self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
     ) -> list[Value]:
-        return _collected(self._mapped(task, asked, words), tally)
+        return _collected(self._called(task, asked, words, tells=True), tally)
 
-    def _mapped(self, task: Callable[..., Any], asked: Sequence[Any] | None, words: Mapping[str, Any]) -> Any:
-        run = partial(task, **words) if asked is None else partial(tasks.ask, task=task, asked=asked, **words)
-        return self.parts.map(run)
+    def _called(
+        self, task: Callable[..., Any], asked: Sequence[Any] | None, words: Mapping[str, Any], *, tells: bool
+    ) -> Any:
+        message, each = call(task, **words), packed_each(asked)
+        return self.parts.map(partial(calls.asked_by_number, message=message, asked=each, tells=tells))
 
 
 def _given_up(parts: Any) -> None:
@@ -70,40 +74,41 @@ class SparkParts(RemoteParts):
         self.kept = {"kept": "spark executors"}
 
     def _probed(self, loss: Loss, *, sampled: bool) -> dict[str, Any]:
-        look = partial(tasks.look, loss=loss, sampled=sampled)
+        look = partial(calls.look, message=call(tasks.probe, loss, sampled))
 
         def looked() -> dict[str, Any]:
             context = self._frame.sparkSession.sparkContext
             looks = context.defaultParallelism
             return dict(context.parallelize(range(looks), looks).map(look).collect())
 
-        return silenced(looked, _CANNOT_RUN)
+        return {worker: probed(told) for worker, told in silenced(looked, _CANNOT_RUN).items()}
 
     def count(self) -> int:
         """Return the number of rows, counted by Spark; of persons, where there are any."""
         return super().count() if self._has_persons else int(counted(self._frame.count))
 
     def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
-        return _collected(self._read(task, *words), self._tally())
+        return _collected(self._read(task, *words).map(calls.packed), self._tally())
 
     def _made(self, task: Callable[..., Any], *words: Any) -> Held:
         return SparkHeld(self._read(task, *words))
 
     def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
-        return _collected(self._gathered(columns_of, finish), self._tally())
+        return _collected(self._gathered(columns_of, finish).map(calls.packed), self._tally())
 
     def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
         return SparkHeld(self._gathered(columns_of, finish))
 
     def _read(self, task: Callable[..., Any], *words: Any) -> Any:
         """Return what a task makes of each partition, not computed yet; a frame without partitions is an empty one."""
-        run = tasks.on_batches(task, self._rows, words, self._types)
+        message = call(task, self._rows, *words)
+        run = calls.on_batches(message, self._types)
 
         def planned() -> Any:
-            made = self._frame.mapInArrow(run, tasks.PACKED).rdd.map(tasks.unpacked)
+            made = self._frame.mapInArrow(run, calls.PACKED).rdd.map(calls.unpickled)
             if made.getNumPartitions():
                 return made
-            nothing = tasks.outcome(task, 0, self._rows, words, self._types, iter(()))
+            nothing = calls.outcome(message, 0, self._types, iter(()))
             return self._frame.sparkSession.sparkContext.parallelize([nothing], 1)
 
         return silenced(planned)
@@ -117,7 +122,7 @@ class SparkParts(RemoteParts):
         dealing = persons.Dealing(count, secrets.token_bytes(16))
         hands = self._read(persons.deal, dealing, columns_of)
         pieces = hands.flatMap(partial(persons.addressed, parts=count)).partitionBy(count, persons.address)
-        return pieces.mapPartitionsWithIndex(partial(persons.gather_addressed, finish=finish, parts=count))
+        return pieces.mapPartitionsWithIndex(partial(calls.pieces_by_number, finish=pack(finish), parts=count))
 
     def _count_parts(self) -> int:
         return max(1, int(silenced(lambda: self._frame.rdd.getNumPartitions())))
@@ -137,7 +142,7 @@ def _answered(answers: Any) -> list[Any]:
 
 
 _ELSEWHERE = (
-    "these rows are in Spark, where only fit reaches them: predict inside of mapInPandas "
+    "these rows are in Spark, where fits, private scores and searches reach them: predict inside of mapInPandas "
     "(docs/how-to/scale.md shows it), or load the part that you need (.toPandas())"
 )
 _CONNECT = "a frame of Spark Connect does not reach the parts of a table: fit in a classic session, on the driver"

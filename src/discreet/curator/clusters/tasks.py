@@ -10,17 +10,12 @@ part that is made again from a file that has changed holds other records. A sum 
 over records only if every record is in it once, and the same records in every pass. So every answer names its part and
 what the part was when it was encoded; a second answer of a part is dropped; anything else that does not fit ends the
 fit (``Tally``).
-
-**Spark.** The same tasks, in the shapes that Spark asks for. What a task on batches returns is one binary cell. It is
-unpacked by the next task of the same job, and Spark moves it as it moves everything of Python's: pickled.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import pickle
-import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -563,7 +558,8 @@ class FileTable:
     """What the files say of a table: its columns, how they are stored, and its parts with their rows where known."""
 
     names: list[str]
-    stored: list[dict[str, pa.DataType]]
+    stored: list[bytes]
+    """For each file, the types of its columns, as Arrow writes a schema."""
     parts: list[FilePart]
     rows: list[int] | None
     sizes: dict[str, int]
@@ -596,7 +592,8 @@ def describe(paths: Any, separator: str | None) -> FileTable:
         for groups, count in _grouped(read_row_groups(file)):
             parts.append(FilePart(str(file), groups=groups))
             rows.append(count)
-    return FileTable(names, source.types, parts, rows, sizes)
+    stored = [pa.schema(list(types.items())).serialize().to_pybytes() for types in source.types]
+    return FileTable(names, stored, parts, rows, sizes)
 
 
 def _grouped(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -610,54 +607,3 @@ def _grouped(sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
         run.append(group)
         count += size
     yield tuple(run), count
-
-
-PACKED = "outcome binary"
-"""The columns of what a task on batches returns, in Spark's words."""
-
-
-def on_batches(
-    task: Callable[..., Any], rows: Rows, words: Sequence[Any], types: pa.Schema
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a task as Spark's ``mapInArrow`` takes it; ``types`` are those of the table's columns, in their order."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        assert context is not None
-        found = outcome(task, context.partitionId(), rows, words, types, batches)
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(found, protocol=5)], pa.binary())], names=["outcome"])
-
-    return run
-
-
-@guarded
-def outcome(
-    task: Callable[..., Any],
-    number: int,
-    rows: Rows,
-    words: Sequence[Any],
-    types: pa.Schema,
-    batches: Iterator[pa.RecordBatch],
-) -> Any:
-    """Return what a task makes of a partition; one without rows comes without batches."""
-    held = list(batches)
-    table = pa.Table.from_batches(held) if held else types.empty_table()
-    return task(number, rows, *words, table.rename_columns(types.names))
-
-
-def unpacked(row: Any) -> Any:
-    """Return what a task on batches returned."""
-    return pickle.loads(row[0])
-
-
-@guarded
-def ask(part: Part, *, task: Callable[..., Any], asked: Sequence[Any], **words: Any) -> Any:
-    """Return a task's answer to what is asked of this part, by the number that it has had since it was encoded."""
-    return task(part, asked[part.number], **words)
-
-
-def look(_: int, *, loss: Loss, sampled: bool) -> tuple[str, Any]:
-    """Check compiled code, and return where this process is and what it runs."""
-    return f"{platform.node()}:{os.getpid()}", probe(loss, sampled)
