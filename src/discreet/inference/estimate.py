@@ -63,7 +63,8 @@ FARTHEST = 250.0
 """Whitened rows longer than this do not count, so that 16 bits hold the others in steps of 1/128. A column of two
 values has such rows only if it is rarer than about 1 in 60,000."""
 VISIBLE = 1.5
-"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise."""
+"""A direction is visible where the Hessian's eigenvalue is above this many edges of its noise, in part from one on: of
+an effect that lies mostly in other directions little is lost."""
 DOUBTFUL = 0.25
 """An effect is not shown where the noise of the Hessian is this part of its information: it would mostly be shown when
 noise happens to make it look certain."""
@@ -499,7 +500,8 @@ class Refinement:
     ) -> Effects:
         """Return the covariance of v, which the mean gradient's point was ``moved`` away from.
 
-        Along an eigenvector that noise hides, v is off by about ``unknown``, a step that gradients still ask for.
+        Along an eigenvector that noise hides, v is off by about ``unknown``, a step that gradients still ask for, and
+        no better known than to be of its size: where margins are steep, gradients hardly tell.
         """
         loss, kept, inverse = self.curator.loss, self.plan.n_kept, metric.inverse
         deviation = self._slopes(v, limits.slope)
@@ -511,7 +513,10 @@ class Refinement:
         left = np.zeros(len(linear)) if loss.movable_target else self._left(linear, moved, limits)
         dark = metric.values < VISIBLE * metric.edge
         hidden = linear @ metric.vectors[:, dark]
-        absorbed = (hidden * np.square(unknown[dark])) @ hidden.T
+        unseen = np.minimum(1.0, (VISIBLE - metric.values[dark] / max(metric.edge, 1e-300)) / (VISIBLE - 1.0))
+        flattest = np.maximum(metric.values[dark] - 2.0 * metric.spread, 1e-300)  # that the Hessian may be there
+        still = np.abs(unknown[dark]) * np.maximum(1.0, metric.floored[dark] / flattest)
+        absorbed = (hidden * np.square(np.minimum(still, np.abs(metric.vectors[:, dark].T @ v)))) @ hidden.T
         covariance = through @ scores @ through.T + privacy + np.diag(np.square(left)) + absorbed
         bread = np.diag(through @ linear.T)
         errors, lost = np.sqrt(np.diag(covariance)), np.abs(through * limits.astray)
@@ -522,7 +527,7 @@ class Refinement:
             own[-1] = lost[-1].max()
         loose = np.maximum(left, own) > UNSETTLED * errors
         loose |= metric.spread * np.diag(through @ through.T) > DOUBTFUL * np.maximum(bread, 1e-300)
-        blind = hidden @ hidden.T + np.diag(np.where(loose, np.diag(linear @ linear.T), 0.0))
+        blind = (hidden * unseen) @ hidden.T + np.diag(np.where(loose, np.diag(linear @ linear.T), 0.0))
         return Effects(
             covariance=covariance + bias,
             privacy=privacy,
