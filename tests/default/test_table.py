@@ -1,11 +1,14 @@
 """The table of settings: functions of public facts alone, which widen with the signal and never leave their limits."""
 
+import ast
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import discreet.default
 from discreet import Budget
 from discreet.bounds import Domain
 from discreet.default import Recipe
@@ -94,3 +97,12 @@ def test_a_recipe_by_name_is_that_of_the_table():
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.1), L1(0.1)], ids=str)
 def test_settings_do_not_depend_on_the_penalty(penalty):
     assert recipe_for(facts(penalty=penalty)) == recipe_for(facts())
+
+
+def test_few_numbers_make_the_default():
+    """Literals in the folder's code other than 0, 1, 2 and 1/2, of either sign: each is a line with its reason."""
+    folder = Path(discreet.default.__file__).parent
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.py"))]
+    literals = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    numbers = [value for value in literals if type(value) in (int, float) and value not in (0, 1, 2, 0.5)]
+    assert len(numbers) <= 80

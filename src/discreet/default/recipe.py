@@ -178,9 +178,9 @@ class Recipe:
         Bound on a record's gradient in the two unknowns of the calibration.
     n_travel, n_newton : int, default=0
         Weighted steps with a bound on the Hessian, and with a noisy Hessian where these end; 0 for none.
-    weight_radius : float, default=1.25
+    weight_radius : float, default=1.0
         Rows longer than this many typical ones count less in weighted steps.
-    slope_limit : float, default=4.0
+    slope_limit : float, default=3.0
         Where weighted steps cut the slope of a loss without a bound, in deviations of the residuals.
 
     Examples
@@ -204,8 +204,8 @@ class Recipe:
     calibration_clip: Positive = 3.2
     n_travel: CountOrZero = 0
     n_newton: CountOrZero = 0
-    weight_radius: Positive = 1.25
-    slope_limit: Positive = 4.0
+    weight_radius: Positive = 1.0
+    slope_limit: Positive = 3.0
     name: ClassVar[str] = "recipe"
     takes_public_moments: ClassVar[bool] = True
 
@@ -498,8 +498,8 @@ class Recipe:
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Take four short steps."""
-        return AuditCase(cls(n_steps=4))
+        """Take two short steps."""
+        return AuditCase(cls(n_steps=2))
 
 
 def newton_shares(count: int, share: float) -> list[float]:

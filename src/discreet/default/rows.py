@@ -20,6 +20,7 @@ from discreet.curator import Recoding
 from discreet.losses.base import Loss, slope_at_zero
 from discreet.solvers.base import Solution
 from discreet.solvers.coordinates import (
+    TINY,
     Estimate,
     Standardization,
     Target,
@@ -137,7 +138,7 @@ class Rows:
         features, likely = len(self.recoding.center), PREDICTED[loss.task]
         noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
         slopes, constants = v[:features].ravel(), v[features:]
-        variance = max(float(np.trace(self.moment[:features, :features])), 1e-300)
+        variance = max(float(np.trace(self.moment[:features, :features])), TINY)
         slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance) * slopes
         if len(constants):
             constants = constants * (likely / (likely + float(self.moment[-1, -1]) * noise**2))

@@ -120,40 +120,42 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
 
 # --- settings of a recipe ------------------------------------------------------------------------------
 
+NEWTON, LATER = 4.0, 50.0
+"""The signal per record from which on Newton steps are taken; of numbers. Then all before is accurate enough with less
+of the budget."""
 
 SETTINGS = (
     Setting("n_steps", lambda s: Recipe.n_steps * within(1, s.columns**0.5 / 8, 2),
             reason="in whitened coordinates few steps do; wide tables have more directions that are not quite white"),
     Setting("momentum", Recipe.momentum, reason="brings flat directions along; more of it carries noise along"),
-    Setting("clip", Recipe.clip, numbers=lambda s: 0.2 * within(1, (s.per_coefficient / 25) ** 1.2, 8),
+    Setting("clip", Recipe.clip, numbers=lambda s: 0.2 * within(1, s.per_coefficient / 20, 8),
             reason="of the slope at 0: clipped slopes halve the noise, and bias lengths, which calibration corrects"),
     Setting("constant", Recipe.constant, numbers=lambda s: s.columns**-0.5,
             reason="an intercept is learned first where it is large; a number's target is centered before"),
     Setting("row_radius", lambda s: beyond(1000, s.per_matrix) ** 0.2,
-            numbers=lambda s: 0.8 * beyond(100, s.per_row) ** 0.35,
+            numbers=lambda s: 0.8 * beyond(100, s.per_row) ** (1 / 3),
             reason="long rows raise everybody's noise; for numbers they carry more of the slope"),
     Setting("floor", Recipe.floor, reason="directions below the noise are shrunk, not cut off"),
     Setting("least_scale", Recipe.least_scale, numbers=settings.SETTINGS["one_shot.least_scale"].rule,
             reason="a smaller one blows up rare categories; numbers in ranges far too wide need it"),
     Setting("calibration_clip", Recipe.calibration_clip, numbers=lambda s: 0.2 * s.total**0.5,
             reason="its noise falls as its bias does"),
-    Setting("n_newton", lambda s: newton(s.per_record / 4), numbers=lambda s: newton(s.per_record / 50),
+    Setting("n_newton", lambda s: newton(s.per_record / NEWTON), numbers=lambda s: newton(s.per_record / LATER),
             reason="from where their noise is below the sampling error; numbers gain from bounded slopes for longer"),
-    Setting("n_travel", lambda s: travel(s.per_record / 4), numbers=lambda s: travel(s.per_record / 50),
+    Setting("n_travel", lambda s: travel(s.per_record / NEWTON), numbers=lambda s: travel(s.per_record / LATER),
             reason="clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
-    Setting("weight_radius", lambda s: radius(s, 1.2 * s.per_record ** (1 / 3)),
-            numbers=lambda s: radius(s, widened(s)),
+    Setting("weight_radius", lambda s: radius(s, s.per_record ** (1 / 3)), numbers=lambda s: radius(s, widened(s)),
             reason="noise falls against the sampling error, bias with it, and the metric stays above its noise"),
-    Setting("slope_limit", Recipe.slope_limit, numbers=lambda s: max(3.0, widened(s)),
+    Setting("slope_limit", Recipe.slope_limit, numbers=lambda s: max(Recipe.slope_limit, widened(s)),
             reason="classes have bounded slopes"),
 )  # fmt: skip
 SHARES = (
-    Setting("target", lambda s: within(0.02, 12 / s.total, 0.2), numbers=lambda s: within(0.05, 12 / s.total, 0.3),
+    Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
             reason="a wrong mean costs more than a wrong slope"),
     Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
-    Setting("scale", Shares.scale, numbers=0.06, reason="ranges that are too wide cost most of all"),
+    Setting("scale", Shares.scale, reason="ranges that are too wide cost most of all"),
     Setting("moment", Shares.moment, reason="p^2 numbers; more of it starves the steps"),
-    Setting("calibration", Shares.calibration, numbers=0.1, reason="two numbers; skewed targets need them more"),
+    Setting("calibration", Shares.calibration, reason="two numbers"),
     Setting("slope", 0.0, numbers=Shares.slope, reason="one number"),
     Setting("bound", Shares.bound, reason="p^2 numbers of rows that are not shrunk; these four with such steps"),
     Setting("travel", Shares.travel, reason="Newton steps forget its noise"),
@@ -161,21 +163,17 @@ SHARES = (
     Setting("newton", Shares.newton, reason="about as much as the clipped steps keep"),
 )  # fmt: skip
 PURE = {"n_steps": 4.0, "target_looks": 0.0, "n_travel": 0.0, "n_newton": 0.0}
-PURE_SHARES = {"mean": 0.02, "scale": 0.02, "moment": 0.5, "calibration": 0.0}
+PURE_SHARES = {"moment": 0.5, "calibration": 0.0}
 """With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
 FEW = {"constant": 0.2, "n_travel": 0.0, "n_newton": 0.0}
 COORDINATES = {
-    "declared": {"n_steps": 8.0, **FEW},
+    "declared": {"n_steps": float(Recipe.n_steps), **FEW},
     "diagonal": {"n_steps": 20.0, "momentum": 0.8, **FEW},
     "full": {},
 }
-"""What differs in coordinates of less signal: few steps have less noise each, scales alone need more of them."""
+"""What differs in coordinates of less signal: scales alone need more steps."""
 LEAST_TRAVEL = 10
 """Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
-EARLY = 50.0
-"""The signal per record from which all that comes before Newton steps is accurate enough with less of the budget."""
-LEAST_EARLY = 0.01
-"""What is left of their shares at least: also without noise a share is a number below 1."""
 LOOKED_FOR = 8.0
 """The signal of a mean from which on a numeric target's place is looked for: below it is left where it was declared."""
 
@@ -187,7 +185,7 @@ def travel(excess: float) -> float:
 
 def newton(excess: float) -> float:
     """Return how many steps are taken with a Hessian: each leaves a part of the error before it."""
-    return min(20, 5 + math.log2(excess)) if excess >= 1 else 0
+    return 5 + math.log2(excess) if excess >= 1 else 0
 
 
 def radius(signal: Signal, wanted: float) -> float:
@@ -197,7 +195,7 @@ def radius(signal: Signal, wanted: float) -> float:
 
 def widened(signal: Signal) -> float:
     """Return how far rows and slopes of numbers count in full, in typical ones."""
-    return 1.2 * math.sqrt(math.sqrt(signal.per_record))
+    return math.sqrt(math.sqrt(2 * signal.per_record))
 
 
 def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
@@ -213,7 +211,7 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     shares["target"] *= signal.total >= LOOKED_FOR or not facts.is_regression
     if values["n_newton"]:
         values["n_travel"] = max(values["n_travel"], LEAST_TRAVEL * facts.misleads)
-        early = within(LEAST_EARLY, (EARLY / signal.per_record) ** 0.25, 1.0)
+        early = within(1.0 / WIDEST, (LATER / signal.per_record) ** 0.25, 1.0)
         shares = {name: early * share for name, share in shares.items()}
         shares["newton"] += 1.0 - early
     values["target_looks"] = Recipe.target_looks * (signal.total >= LOOKED_FOR)
@@ -223,14 +221,14 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     return Recipe(coordinates, Shares(**shares), **whole, **values)
 
 
-LARGEST = 1e3
-"""Radii and clips where there is no noise: they hold nothing back."""
+WIDEST = 1e3
+"""Radii and clips where there is no noise: they hold nothing back. Of shares before Newton steps a part is left."""
 COUNTS = ("n_steps", "n_travel", "n_newton", "target_looks")
 
 
 def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
     """Return a setting's value."""
-    return min(LARGEST, row.value(signal, is_regression=facts.is_regression))
+    return min(WIDEST, row.value(signal, is_regression=facts.is_regression))
 
 
 # --- terms of a table ----------------------------------------------------------------------------------

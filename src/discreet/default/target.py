@@ -28,7 +28,8 @@ from scipy.special import logsumexp, softmax
 
 from discreet.accounting.plan import Release
 from discreet.losses.base import Loss, derivative, value
-from discreet.solvers.coordinates import Target, noise_of, shares_to_noise
+from discreet.solvers.coordinates import TINY, Target, noise_of, shares_to_noise
+from discreet.solvers.settings import LARGEST
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ FIRST_QUANTILE, FEWEST_OUTSIDE = 0.8, 0.03
 """What the window is to hold first, and the least that it may leave out in the end."""
 OUTSIDE = 0.65
 """What the window leaves out in the end, in deviations of the noise of a look: less is not distinguished from it."""
-FIRST_RATE, LAST_RATE, LONGEST_STEP = 3.0, 0.3, 0.7
+FIRST_RATE, LAST_RATE, LARGEST_CHANGE = 3.0, 0.3, 0.7
 """Steps of log c: first; in the end, where shares of 1 - quantile must move it; and their bound."""
 LEAST_WINDOW = 0.002
 """In units of half the declared range."""
@@ -67,7 +68,7 @@ def search_target(curator: "Curator", n: float, rounds: int) -> Target:
         part = min(1.0, max(0.0, (t + 1 - rounds / 2) / (rounds / 4)))
         beyond = (1.0 - FIRST_QUANTILE) * (1.0 - part) + outside * part
         step = (FIRST_RATE if part == 0 else LAST_RATE / beyond) * (1.0 - beyond - share)
-        window *= math.exp(min(LONGEST_STEP, max(-LONGEST_STEP, step)))
+        window *= math.exp(min(LARGEST_CHANGE, max(-LARGEST_CHANGE, step)))
         window = min(half, max(LEAST_WINDOW * half, window))
         centers.append(center)
         windows.append(window)
@@ -87,8 +88,6 @@ def _look(curator: "Curator", n: float, center: float, window: float) -> tuple[f
 
 UNEVEN = 0.3
 """How far the share of a class is from an even one, mostly."""
-LARGEST = 20.0
-"""A constant beyond this is certain of everything."""
 
 
 def class_shares(loss: Loss, gradient: Floats, noise: float) -> Floats:
@@ -105,7 +104,7 @@ def class_shares(loss: Loss, gradient: Floats, noise: float) -> Floats:
         share = (float(gradient[0]) - negative) / (positive - negative)
         shares, noise = np.array([1.0 - share, share]), noise / abs(positive - negative)
     kept = UNEVEN**2 / (UNEVEN**2 + noise**2)
-    shares = np.maximum(1.0 / count + kept * (shares - 1.0 / count), max(1e-9, min(noise, 0.5 / count)))
+    shares = np.maximum(1.0 / count + kept * (shares - 1.0 / count), max(TINY, min(noise, 0.5 / count)))
     return np.asarray(shares / shares.sum())
 
 

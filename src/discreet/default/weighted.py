@@ -13,7 +13,7 @@ from discreet.losses.base import Loss
 from discreet.losses.classification import contrasts
 from discreet.penalties.base import Penalty
 from discreet.penalties.recoded import metric_prox
-from discreet.solvers.coordinates import noises, ridge_in
+from discreet.solvers.coordinates import LEAST_DIRECTION, TINY, noises, ridge_in
 from discreet.solvers.gradient_loop import Momentum, Path, project
 from discreet.solvers.propagation import affine
 from discreet.typing import Floats
@@ -44,7 +44,9 @@ class Metric:
     @property
     def safe(self) -> Floats:
         """The eigenvalues that steps divide by: above what noise may have taken from them."""
-        return np.asarray(np.maximum(self.values, 0.0) + max(self.edge, 1e-9 * max(float(self.values[-1]), 1e-300)))
+        return np.asarray(
+            np.maximum(self.values, 0.0) + max(self.edge, LEAST_DIRECTION * max(float(self.values[-1]), TINY))
+        )
 
     @property
     def matrix(self) -> Floats:

@@ -108,6 +108,8 @@ PUBLIC_REACH = 2.0
 """The same where the covariance is public, and so may be wrong: it bounds the curvature then."""
 LEAST_DIRECTION = 1e-7
 """Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
+TINY = float(np.finfo(np.float64).tiny)
+"""Divides, where all else may be 0."""
 TYPICAL_SLOPE_ENTRY = 0.45
 """A typical entry of a record's gradient in calibration: what a sample of records adds to the noise."""
 COUNT_SHARE = 0.02
@@ -399,7 +401,7 @@ def whiten(
     values, clear = cleaned(noisy, edge), noisy > edge
     most = values + np.where(clear, 0.0, math.sqrt(2.0) * edge / max(1, int((~clear).sum())))  # two deviations of all
     bent, axes = np.linalg.eigh((vectors * values) @ vectors.T + added)
-    kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), 1e-300))
+    kept = np.maximum(bent, 0.0) + max(floor * edge, LEAST_DIRECTION * max(float(bent[-1]), TINY))
     matrix = (axes / np.sqrt(kept)) @ axes.T
     inside = matrix @ vectors
     moment, widest = ((inside * kind) @ inside.T for kind in (np.where(clear, values, 0.0), most))
@@ -429,7 +431,7 @@ def cleaned(values: Floats, edge: float) -> Floats:
     """
     deviation = edge / 2.0
     apart = np.subtract.outer(values, values)
-    pushed = (apart / (np.square(apart) + deviation**2 / len(values) + np.finfo(np.float64).tiny)).mean(axis=1)
+    pushed = (apart / (np.square(apart) + deviation**2 / len(values) + TINY)).mean(axis=1)
     return np.asarray(np.maximum(isotonic_regression(values - 2.0 * deviation**2 * pushed).x, 0.0))
 
 

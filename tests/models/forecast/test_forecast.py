@@ -334,3 +334,17 @@ def test_what_a_fit_refuses_is_refused():
         DPLogisticRegression(solver="magic").forecast(100, 3)
     with pytest.raises(Unsupported, match="nothing to predict"):
         DPRidge(target=(2, 2)).forecast(100, 3)
+
+
+def test_the_formula_is_that_of_a_quote():
+    model = DPLogisticRegression(epsilon=0.5, neighbors="zero_out", bounds=1.0, classes=(0, 1), ledger=False)
+    found = model.forecast(2000, 6, epsilons=(), n_grid=(), seeds=2)
+    told = model.quote(np.zeros((2000, 6)), np.zeros(2000)).explain()
+    assert found.predicted
+    assert found.predicted in told
+    assert any(found.predicted in remark for remark in found.remarks)
+
+
+def test_a_solver_without_a_formula_has_no_prediction():
+    model = DPLogisticRegression(epsilon=0.5, bounds=1.0, classes=(0, 1), solver="objective", ledger=False)
+    assert not model.forecast(2000, 6, epsilons=(), n_grid=(), seeds=2).predicted

@@ -146,6 +146,8 @@ class Forecast:
         For the theory: how long the best coefficients are assumed to be, in training coordinates.
     risk_of_nothing : float
         How far the risk of a model of zeros is above theirs, at most: a bound above this says nothing.
+    predicted : str, default=""
+        What ``model.quote(X, y).explain()`` predicts of such a table, without a simulation; empty where it does not.
 
     Examples
     --------
@@ -165,6 +167,7 @@ class Forecast:
     over_n: tuple[ForecastRow, ...]
     diameter: float
     risk_of_nothing: float
+    predicted: str = ""
 
     @property
     def rows(self) -> tuple[ForecastRow, ...]:
@@ -216,6 +219,8 @@ class Forecast:
             )
         replaced = sorted({(row.solver, row.stand_in) for row in self.rows if row.stand_in})
         remarks += [f"{there} was simulated in place of {chosen}, which takes longer." for chosen, there in replaced]
+        if self.predicted:
+            remarks.append(f"By formula, as a quote explains it, on a table that is nothing special: {self.predicted}.")
         return (*remarks, self.theory)
 
     @property
@@ -521,7 +526,17 @@ def forecast(
         over_n=tuple(rows[key] for key in over_n),
         diameter=diameter,
         risk_of_nothing=excess_of_zeros(setting.loss, points[n, epsilon].domain, diameter),
+        predicted=_predicted(setting, points[n, epsilon]),
     )
+
+
+def _predicted(setting: Setting, point: Point) -> str:
+    """Return what the default's own formula says of a point, where its solver is planned."""
+    from discreet.default.explain import prediction  # here: only a forecast of the default needs it
+    from discreet.default.table import Facts
+
+    facts = Facts(point.domain, setting.loss, setting.penalty, point.budget)
+    return prediction(facts, point.solver)
 
 
 def _check(estimator: Any, n: Any, seeds: object, max_cells: float, diameter: float | None) -> None:
