@@ -22,6 +22,7 @@ from discreet.curator import PrivateData
 from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
 from discreet.models.registry import MODELS
 from discreet.schema import Number, Target
+from tests import registry
 from tests.public_names import callables
 from tests.report.samples import bent_effects, effects
 
@@ -172,8 +173,7 @@ def _solver(name: str, estimator: str, account: Words, words: Words) -> Any:
 
 def _loss(name: str, account: Words, words: Words) -> Any:
     cls = getattr(losses, name)
-    given = {"n_classes": 3} if name == "Softmax" else {"limit": 3.0} if name == "Poisson" else {}
-    given |= {"width": 0.5} if name == "Huber" else {}
+    (given,) = (loss._asdict() for loss in registry.LOSSES.values() if type(loss) is cls)
     loss = cls(**{**given, **words})
     estimator = "DPClassifier" if loss.task == "classification" else "DPRegressor"
     facts = {"bounds": discreet.Bounds(1.0, classes=(0, 1, 2))} if name == "Softmax" else {}
