@@ -507,14 +507,16 @@ def assert_fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> Re
 
 
 def _repeated(answers: list[Measurement]) -> Iterator[Finding]:
-    noises = (np.atleast_1d(answer.noisy - answer.exact) for answer in answers)
+    """Yield noise that comes twice: single cells, where equal ones are hardly ever drawn, or else whole rows."""
+    noises = [np.atleast_1d(answer.noisy - answer.exact) for answer in answers]
+    widths = [2.0 ** (answer.unit.m or 0) for answer in answers]
     rows = [row for noise in noises for row in noise.reshape(-1, noise.shape[-1])]
-    cells = [int(cell) for row in rows for cell in row]
-    width = min(2.0 ** (answer.unit.m or 0) for answer in answers)
-    if len(cells) ** 2 / width < _CHANCE:
-        twice = [cell for cell, count in Counter(cells).items() if count > 1]
-        if twice:
-            yield Finding("noise", f"{len(twice)} coordinate(s) of noise were used more than once")
+    groups = [noise for noise, width in zip(noises, widths, strict=True) if noise.size**2 / width < _CHANCE]
+    if sum(noise.size for noise in noises) ** 2 / min(widths) < _CHANCE:
+        groups = [np.concatenate([noise.ravel() for noise in noises])]
+    twice = sum(count > 1 for group in groups for count in Counter(group.ravel().tolist()).values())
+    if twice:
+        yield Finding("noise", f"{twice} coordinate(s) of noise were used more than once")
     elif len({row.tobytes() for row in rows}) < len(rows):
         yield Finding("noise", "an answer's noise was used more than once")
 

@@ -275,4 +275,19 @@ MUTANTS = (
         ("tests/solvers/agd/test_agd.py::test_the_measured_gradient_keeps_its_length",),
         "Not equal to tolerance rtol=1e-09",
     ),
+    Mutant(
+        "noise mirrored within a matrix",
+        "Half of a second moment's entries have the noise of the others, so that both together are less noisy.",
+        (
+            Edit(
+                "curator/queries/moments.py",
+                "    scale = 1.0 / (unit.step * float(grid.one) ** power)\n",
+                "    if moment == 'outer':\n"
+                "        drawn = (np.triu(drawn.reshape(p, p)) + np.triu(drawn.reshape(p, p), 1).T).ravel()\n"
+                "    scale = 1.0 / (unit.step * float(grid.one) ** power)\n",
+            ),
+        ),
+        ("tests/promises/test_sensitivity.py::test_noise_is_never_used_twice[gd: whitened]",),
+        "used more than once",
+    ),
 )

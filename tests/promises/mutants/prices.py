@@ -281,4 +281,31 @@ MUTANTS = (
         ("tests/models/test_fit.py::test_seeded_noise_is_stamped[DPLogisticRegression]",),
         'assert certificate.stamp.startswith("NOT PRIVATE")',
     ),
+    Mutant(
+        "choices under a filter for nothing",
+        "The filter is charged for gradients, and not for the choices between them.",
+        (
+            Edit(
+                "curator/session.py",
+                "            self.filter.charge(query, rho)\n            return",
+                "            if query == 'noisy_gradient':\n                self.filter.charge(query, rho)\n"
+                "            return",
+            ),
+        ),
+        ("tests/solvers/agd/test_adaptive_plan.py::test_whatever_is_asked_the_books_are_right[choice0]",),
+        "assert",
+    ),
+    Mutant(
+        "less noise than an answer's rho pays for",
+        "The filter is charged for half of what the noise of the answer costs.",
+        (
+            Edit(
+                "curator/session.py",
+                "return self._noisier(release, rho)",
+                "return self._noisier(release, 2 * rho)",
+            ),
+        ),
+        ("tests/solvers/agd/test_noise.py::test_a_gradient_has_the_noise_of_its_rho[0.02-0.4-zero_out]",),
+        "assert",
+    ),
 )

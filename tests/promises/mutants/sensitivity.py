@@ -7,6 +7,9 @@ _MOVES = "of its sensitivity"
 
 _WEIGHTS = "tests/models/test_weights.py"
 _ADMISSION = "curator/records/admission.py"
+_RECODING = "curator/records/recoding.py"
+_MOMENTS = "tests/solvers/whitened/test_sensitivity.py"
+_UP_TO_THE_BOUND = "test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond"
 
 MUTANTS = (
     Mutant(
@@ -402,5 +405,120 @@ MUTANTS = (
         ),
         (f"{_REPLAY}[logistic-replace_one]",),
         "less noise",
+    ),
+    Mutant(
+        "outer products that are not clipped",
+        "A record's second moment is as large as its features make it.",
+        (
+            Edit(
+                "curator/queries/moments.py",
+                "return np.minimum(_most(engine, query.scale), limits)",
+                "return _most(engine, query.scale)",
+            ),
+        ),
+        (f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_second_moment-recoded-zero_out-True]",),
+        "assert",
+    ),
+    Mutant(
+        "outer products clipped by the norm and not its square",
+        "The clip of a second moment is made for the length of a row.",
+        (
+            Edit(
+                "curator/queries/moments.py",
+                "squared = np.square(np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST))",
+                "squared = np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST)",
+            ),
+        ),
+        (f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_second_moment-recoded-zero_out-True]",),
+        "assert",
+    ),
+    Mutant(
+        "a person's rows each counted whole in second moments",
+        "A person moves the sum of outer products by as many bounds as there are rows.",
+        (
+            Edit(
+                "curator/queries/moments.py",
+                "unit_bounds(query.bound, records) // np.maximum(squared, 1)",
+                "query.bound // np.maximum(squared, 1)",
+            ),
+        ),
+        (f"{_MOMENTS}::test_persons_with_many_rows_stay_within_the_bound[noisy_second_moment]",),
+        "assert",
+    ),
+    Mutant(
+        "a person's rows each counted whole in a coordinate",
+        "A person moves an entry of the gradient by as many bounds as there are rows.",
+        (
+            Edit(
+                "curator/queries/coordinates.py",
+                "(int(bound) // shares).astype(np.float64)",
+                "(int(bound) + 0 * shares).astype(np.float64)",
+            ),
+        ),
+        ("tests/solvers/coordinates/test_contributions.py::test_one_person_of_many_rows[False-squared]",),
+        "assert",
+    ),
+    Mutant(
+        "factor one for squared norms",
+        "Exchanging a record is counted as adding one, where opposite squares move the sums by the root of two.",
+        (
+            Edit(
+                "curator/queries/moments.py",
+                "factor = ROOT_TWO if session.factor == 2 and not session.uses_l1(release) else session.factor",
+                "factor = 1 if session.factor == 2 and not session.uses_l1(release) else session.factor",
+            ),
+        ),
+        (
+            "tests/solvers/coordinates/test_oracles.py::test_squared_norms_have_the_right_noise"
+            "[False-replace_one-1.4142135623730951]",
+        ),
+        "assert",
+    ),
+    Mutant(
+        "null records at minus the center",
+        "A record that was blanked out is recoded like any other, so that it counts.",
+        (Edit(_RECODING, "rows[cut], records.norms[cut], unit", "rows[cut], records.norms[cut] + 1, unit"),),
+        ("tests/curator/records/test_recoding.py::test_null_records_stay_null[dense-recoding0]",),
+        "assert",
+    ),
+    Mutant(
+        "a scale of recoded rows from the data",
+        "Each row's image depends on the longest row of the table.",
+        (
+            Edit(
+                _RECODING,
+                "unit, inverse = 1.0 / records.grid.one, 1.0 / recoding.scale\n",
+                "longest = max(1.0, float(records.norms.max(initial=0)) / records.grid.one)\n"
+                "        unit, inverse = 1.0 / records.grid.one, 1.0 / (recoding.scale * longest)\n",
+            ),
+        ),
+        ("tests/curator/records/test_recoding.py::test_a_record_alone_has_the_same_image[dense-recoding0]",),
+        "assert",
+    ),
+    Mutant(
+        "norms of rows before they were recoded",
+        "Clips are made for other rows than those that are summed.",
+        (
+            Edit(
+                _RECODING,
+                "targets=targets, norms=norms, sums=sums,",
+                "targets=targets, norms=records.norms, sums=sums,",
+            ),
+        ),
+        ("tests/curator/records/test_recoding.py::test_declared_bounds_hold_for_any_map",),
+        "assert",
+    ),
+    Mutant(
+        "a change of gradients that is not clipped",
+        "The change of a record's gradient is as long as its features make it.",
+        (
+            Edit(
+                "curator/queries/gradients.py",
+                "        bound=unit.bound,\n",
+                "        bound=unit.bound if anchor is None else unit.bound << 5,\n",
+            ),
+        ),
+        ("tests/solvers/svrg/test_changes.py::test_the_clip_bites_far_below_the_change",),
+        "assert",
     ),
 )
