@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from discreet import Certificate, Ledger
+from discreet import Certificate, Ledger, load
 from discreet.errors import BudgetExceeded
 from discreet.json_schemas import json_schema
 from discreet.testing import noiseless
@@ -78,6 +78,18 @@ def test_the_charge_is_in_the_ledger_before_a_record_is_read_and_the_cap_is_kept
     assert not charges
     assert not measured
     assert ledger.spent(DATASET).fits == count
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", CASES)
+def test_a_saved_model_is_the_model_with_its_solver_and_certificate(name, tmp_path):
+    case, loss = case_and_loss(name)
+    X, y, _ = table(loss)
+    fitted = model(loss, case, "zero_out", n=N).fit(X, y)
+    again = load(fitted.save(tmp_path / "model.discreet"))
+    assert (again.predict(X) == fitted.predict(X)).all()
+    assert again.certificate_ == fitted.certificate_
+    assert repr(again.solver) == repr(fitted.solver)
 
 
 @pytest.mark.parametrize("name", ["gd: steps", "recipe: auto"])
