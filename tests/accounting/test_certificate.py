@@ -5,14 +5,13 @@ A certificate is read with the types that it was written with: every other form 
 
 import json
 import math
-from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from discreet import Bounds, DiscreetError, DPLogisticRegression, DPRidge, TableModel
-from discreet.accounting.certificate import FACTS, FIELDS, Certificate
+from discreet.accounting.certificate import FACTS, Certificate
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate, PoissonSampled
 from discreet.accounting.pricing import epsilon_of
 from discreet.errors import AccountingError
@@ -117,12 +116,6 @@ def test_malformed_certificates_are_refused(change):
         Certificate.from_json(tampered(certificate(), change))
 
 
-def test_not_json():
-    for text in ("", "[]", '{"epsilon": NaN}', '{"a": 1, "a": 2}'):
-        with pytest.raises(AccountingError):
-            Certificate.from_json(text)
-
-
 def test_a_stamp_cannot_be_turned():
     seeded = certificate(entropy="seeded ChaCha20, for tests")
     assert seeded.stamp == "NOT PRIVATE (the noise is seeded)"
@@ -154,22 +147,6 @@ def test_text_is_readable_and_exact():
     ):
         assert phrase in text
     assert max(len(line) for line in text.splitlines()) <= 120
-
-
-def test_group():
-    made = certificate()
-    together, slack = made.group(3)
-    assert together == pytest.approx(3 * made.epsilon)
-    assert slack > 3 * made.delta
-
-
-def test_a_claim_above_the_price_is_allowed_and_below_is_not():
-    made = certificate()
-    assert replace(made, epsilon=made.epsilon * 1.01).verify().claimed > made.epsilon
-    with pytest.raises(AccountingError):
-        replace(made, epsilon=made.epsilon * (1 - 1e-6)).verify()
-    with pytest.raises(AccountingError):
-        replace(made, delta=made.delta / 2).verify()
 
 
 WEAK = [
@@ -309,15 +286,3 @@ def test_fields_with_a_type_are_refused_with_another(case):
 
 def _kind(value):
     return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("value", [-5, "x", 1.5, True, None, [], "60"])
-def test_a_number_of_records_is_a_whole_number(value):
-    stored = json.loads(text_of("labels"))
-    with pytest.raises(AccountingError, match="assumed_public"):
-        Certificate.from_json(changed(stored, ("assumed_public", "n"), value))
-
-
-def test_every_field_has_a_type():
-    assert set(FIELDS) == {item.name for item in fields(Certificate)} | {"stamp"}

@@ -71,11 +71,6 @@ def test_monotone(mu, delta, factor):
     assert gaussian.epsilon_of(mu, delta) >= gaussian.epsilon_of(mu, min(0.9, delta * factor))
 
 
-def test_composition_adds_squares():
-    assert gaussian.mu_of_noise([(50, 10.0), (50, 10.0)]) == pytest.approx(1.0, rel=1e-14)
-    assert gaussian.mu_of_noise([(1, 1.0)]) >= 1.0
-
-
 def test_full_batch_prices_do_not_import_dp_accounting():
     code = (
         "import sys; from discreet.accounting.noise_for import calibrate; from discreet.accounting.plan import *;"

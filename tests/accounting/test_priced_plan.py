@@ -9,10 +9,10 @@ import pytest
 
 from discreet import Bounds, Budget, Ledger
 from discreet.accounting import Plan, Release
-from discreet.accounting.events import Gaussian, Laplace, NonPrivate
+from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import AdaptivePlan
-from discreet.accounting.priced_plan import PricedPlan, price_plan, require_priced
+from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, epsilon_of
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported
@@ -35,24 +35,10 @@ def test_it_is_what_the_accountants_say(plan, budget):
     assert (priced.plan, priced.budget) == (plan, budget)
 
 
-def test_events_have_their_own_noise():
-    priced = price_plan([Gaussian(20.0, 3), Laplace(9.0)], BUDGET)
-    assert priced.events == (Gaussian(20.0, 3), Laplace(9.0))
-    assert priced.plan.releases == ()
-
-
 @pytest.mark.parametrize("events", [[Gaussian(0.1)], [NonPrivate()]])
 def test_events_beyond_the_budget_have_no_price(events):
     with pytest.raises(Unsupported, match="cost more than their budget"):
         price_plan(events, BUDGET)
-
-
-def test_a_part_has_the_noise_of_the_whole():
-    whole = price_plan(Plan([Release("a", 1), Release("b", 1, relative_noise=2.0)]), BUDGET)
-    part = whole.only(1, clip=0.5)
-    assert part.events == whole.events[1:]
-    assert part.plan.releases == (Release("b", 1, relative_noise=2.0, clip=0.5),)
-    assert require_priced(part) is part
 
 
 def cheaper(priced):

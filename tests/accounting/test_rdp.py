@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from discreet.accounting import gaussian, rdp
-from discreet.accounting.certificate import group_guarantee
 from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, PureDP, renyi_epsilon
 from discreet.budget import Neighbors
 from tests.accounting import published
@@ -125,10 +124,3 @@ def test_pure_amplification_holds_on_the_worst_binary_mechanism(q):
         p, r = (1 - q) * p0 + q * p1, (1 - q) * p0 + q * p1_replaced
         assert math.log(p / r) <= bound + 1e-12
         assert math.log((1 - r) / (1 - p)) <= bound + 1e-12
-
-
-def test_group_privacy():
-    assert group_guarantee(0.5, 1e-6, 3) == (pytest.approx(1.5), pytest.approx(5.3670030992e-6, rel=1e-9))
-    assert group_guarantee(0.5, 1e-6, 1) == (0.5, 1e-6)
-    assert group_guarantee(1.0, 0.0, 4) == (pytest.approx(4), 0)
-    assert group_guarantee(500.0, 1e-6, 4)[1] == 1

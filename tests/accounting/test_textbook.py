@@ -133,14 +133,6 @@ def test_an_attack_attains_nearly_the_price():
     assert exact(0.97 * claimed) > delta
 
 
-@pytest.mark.parametrize(
-    ("claims", "delta"), [([(0.1, 1e-6)], 1e-7), ([(0.1, 1e-6)], 0.0), ([(0.1, 1.0)], 1e-6), ([(-1.0, 0.0)], 1e-6)]
-)
-def test_what_cannot_be_is_refused(claims, delta):
-    with pytest.raises(AccountingError):
-        composed_epsilon(claims, delta)
-
-
 CASES = {
     "gaussian": [Gaussian(2.0)],
     "gaussians": [Gaussian(4.0, 3), Gaussian(2.5)],
@@ -174,15 +166,3 @@ def test_the_theorem_claims_more_than_is_needed(name):
     assert float(loss.survival(np.array(exact))) > 2e-5  # DP at (exact, 1e-5), and the loss is above it too often
     with pytest.raises(AccountingError):
         loss.quantile(0.0)
-
-
-def test_other_events_are_refused():
-    with pytest.raises(Unsupported, match="use price"):
-        PrivacyLoss.of([PureDP(1.0)])
-
-
-def test_a_picture():
-    pytest.importorskip("matplotlib")
-    drawn = PrivacyLoss.of(CASES["perturbed"]).plot()
-    assert len(drawn.lines) == 2
-    assert drawn.get_xlabel() == "t"

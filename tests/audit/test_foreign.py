@@ -82,20 +82,3 @@ def test_rows_that_are_not_clipped_are_refuted():
     assert found.refuted
     assert audited(lambda: NoisyLogisticRegression(clips=False), *canary(0, 40.0), runs=300, events=None).refuted
     assert not audited(NoisyLogisticRegression, *canary(0, length=40.0), runs=300, confidence=1 - NEVER).refuted
-
-
-@pytest.mark.statistical
-def test_a_label_set_from_the_data_is_refuted():
-    """One record of a new class, and what was the positive one is negative: every record changes its side."""
-    data, neighbor = canary(2, rows=60)
-    for table in (data, neighbor):
-        table[0][:] = [1.0, 0.0]
-        table[1][:-1] = 1
-    assert audited(lambda: NoisyLogisticRegression(classes=None), data, neighbor, runs=300).refuted
-    assert not audited(NoisyLogisticRegression, data, neighbor, runs=300, confidence=1 - NEVER).refuted
-
-
-def test_a_seed_in_the_code_is_refuted():
-    """The same noise in every fit: each data set has a place of its own."""
-    make = lambda: NoisyLogisticRegression(generator=np.random.default_rng(0))  # noqa: E731
-    assert audited(make, *canary(0), runs=200, events=None).refuted

@@ -5,12 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, audit
+from discreet import audit
 from discreet.accounting.events import Gaussian
-from discreet.curator.lattice import noise
-from discreet.solvers import GradientDescent
 from tests.audit.laws import NEVER, accuracy_of, most_exceptions, mu_of, power
-from tests.covering import covering
 
 ROWS = np.zeros((4, 1)), np.zeros(4)
 OTHER = np.array([[1.0], [0], [0], [0]]), np.zeros(4)
@@ -84,36 +81,6 @@ def test_half_the_noise_is_refuted_beyond_doubt():
     assert audit.model(fit, ROWS, OTHER, epsilon=4.0, delta=DELTA, events=events, runs=2000, confidence=0.999).refuted
 
 
-NOT_FINITE = {
-    "always": (lambda rng: lambda X, y: np.nan, False),
-    "on one side": (lambda rng: lambda X, y: np.nan if X.sum() else rng.normal(), True),
-    "on the other": (lambda rng: lambda X, y: rng.normal() if X.sum() else -np.inf, True),
-    "by chance": (lambda rng: lambda X, y: [rng.normal(), np.inf if rng.random() < 0.5 else 0.0], False),
-    "mostly on one side": (
-        lambda rng: lambda X, y: [rng.normal(), np.inf if rng.random() < (0.9 if X.sum() else 0.1) else 0.0],
-        True,
-    ),
-    "nothing": (lambda rng: lambda X, y: [], False),
-    "huge": (lambda rng: lambda X, y: 1e300 * rng.normal(), False),
-    "huge on one side": (lambda rng: lambda X, y: [rng.normal(), 1e300 * X.sum()], True),
-}
-
-
-@pytest.mark.parametrize("name", NOT_FINITE)
-def test_outputs_that_are_not_finite(name, rng):
-    make, refuted = NOT_FINITE[name]
-    found = audit.model(make(rng), ROWS, OTHER, epsilon=EPSILON, runs=400)
-    assert found.refuted is refuted
-    assert math.isfinite(found.bound)
-
-
-@covering(("runs", [2, 3, 10, 400]), ("width", [1, 200]))
-def test_few_runs_and_wide_outputs(width, runs, rng):
-    found = audit.model(mean(rng, "normal", 5.0, width), ROWS, OTHER, epsilon=EPSILON, delta=1e-5, runs=runs)
-    assert not found.refuted
-    assert len(found.sides.without) == len(found.sides.inside) == found.runs
-
-
 @pytest.mark.parametrize("runs", [0, 1])
 def test_too_few_runs(runs, rng):
     from discreet.errors import DiscreetError
@@ -135,41 +102,3 @@ def test_an_exception_that_tells(rng):
         return rng.normal()
 
     assert audit.model(fit, ROWS, OTHER, epsilon=EPSILON, runs=400).refuted
-
-
-def small_fit(X, y, groups=None):
-    solver = GradientDescent(n_steps=2, clip=0.25, step_size=1e-3)
-    settings = {"bounds": Bounds(1.0, classes=(0, 1)), "solver": solver, "fit_intercept": False, "ledger": False}
-    return DPLogisticRegression(1.0, 1e-5, penalty=None, alpha=0.0, **settings).fit(X, y)
-
-
-def test_reused_noise_is_refuted(monkeypatch):
-    """Every fit of a data set then ends at the same place: no two places are alike."""
-    X, y = np.ones((2, 1)), np.array([1, 1])
-    small_fit(X, y)
-    memory = {}
-    honest = noise.rounded_gaussian
-    monkeypatch.setattr(
-        noise, "rounded_gaussian", lambda count, m, entropy: memory.setdefault((count, m), honest(count, m, entropy))
-    )
-    assert audit.model(small_fit, (X, y), (X, np.array([0, 1])), epsilon=1.0, delta=1e-5, runs=100).refuted
-
-
-def test_what_a_result_says(rng):
-    seen = []
-    found = audit.model(
-        mean(rng, "normal", 1.0),
-        ROWS,
-        OTHER,
-        epsilon=50.0,
-        delta=1e-5,
-        neighbors="zero_out",
-        runs=20,
-        subject="a mean",
-        named="the survey",
-        progress=lambda done, of: seen.append((done, of)),
-    )
-    assert seen == [(index + 1, 20) for index in range(20)]
-    assert (found.level, found.subject, found.neighbors, found.data) == ("model", "a mean", "zero_out", "the survey")
-    assert '"verdict": "NOT REFUTED"' in found.to_json()
-    assert "no proof" in str(found)

@@ -78,40 +78,11 @@ def test_one_person_differs(relation, names):
             assert set(one) == set(other)
 
 
-def test_the_kinds_of_nastiness():
-    X, y, _ = table("logistic")
-    names = {pair.name for pair in neighbor_pairs(X, y, bounds=bounds_of("logistic"))}
-    for kind in ("high", "low", "zeros", "huge", "infinite", "missing", "label outside the set", "twin of another"):
-        assert {f"first: replaced by {kind}", f"last: replaced by {kind}"} <= names
-
-
 def test_sparse_rows_have_repeated_entries():
     X, y, _ = table("logistic", "sparse")
     parted = [pair for pair in neighbor_pairs(X, y, bounds=bounds_of("logistic")) if "in parts" in pair.name]
     assert parted
     assert not any(pair.neighbor.X.has_canonical_format for pair in parted)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint8, np.int64, bool])
-def test_types_stay(dtype):
-    X, y, _ = table("logistic")
-    for pair in neighbor_pairs(X.astype(dtype), y, bounds=bounds_of("logistic")):
-        assert pair.neighbor.X.dtype == dtype
-        assert pair.neighbor.y.dtype == y.dtype
-
-
-def test_labels_of_text_stay_text():
-    X, y, _ = table("logistic")
-    bounds = bounds_of("logistic").with_facts(classes=("no", "yes"))
-    pairs = list(neighbor_pairs(X, np.where(y > 0, "yes", "no"), bounds=bounds))
-    assert all(pair.neighbor.y.dtype.kind == "U" for pair in pairs)
-    assert any(set(pair.neighbor.y) - {"no", "yes"} for pair in pairs)
-
-
-def test_integers_cannot_be_blank():
-    X, y, _ = table("logistic")
-    with pytest.raises(ValueError, match="pass them as floats"):
-        list(neighbor_pairs(X.astype(int), y, relation="zero_out", bounds=bounds_of("logistic")))
 
 
 def test_what_is_extreme_must_be_declared():

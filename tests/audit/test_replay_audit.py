@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, audit
+from discreet import DPLogisticRegression, audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
 from discreet.audit.replay_pair import differences
@@ -130,12 +130,6 @@ def test_planted_defects_are_found(plant, relation, kind, monkeypatch):
     assert len(set(found.findings)) == len(found.findings)
 
 
-def test_no_noise_at_all(monkeypatch):
-    """The price of the plan, and none of its noise."""
-    monkeypatch.setattr(noise, "rounded_gaussian", lambda count, m, entropy: np.zeros(count, dtype=np.int64))
-    assert any("noise:" in finding for finding in audited().findings)
-
-
 def test_a_fit_that_raises():
     def fit(X, y, groups=None):
         raise ValueError("always the same")
@@ -198,12 +192,6 @@ def test_a_single_record_replays(relation, kind):
         assert report.ok, str(report)
 
 
-def test_a_bound_that_is_not_declared():
-    X, y, _ = table("logistic", n=4)
-    with pytest.raises(ValueError, match="declare what is extreme"):
-        audit.replay(fit_of("logistic"), X, y, bounds=Bounds(1.0))
-
-
 @dataclass(frozen=True)
 class Inner:
     values: np.ndarray
@@ -259,13 +247,6 @@ def test_equal_things(make):
 )
 def test_different_things(first, second, path):
     assert paths(first, second) == [path]
-
-
-def test_cycles_end():
-    first, second = [1], [1]
-    first.append(first)
-    second.append(second)
-    assert paths(first, second) == []
 
 
 def test_the_date_of_a_certificate_is_left_out():

@@ -115,8 +115,3 @@ def test_a_sum_that_is_beyond_its_sensitivity_once(monkeypatch):
     report = replay(HONEST, table("logistic"), table("logistic"))
     assert [finding.kind for finding in report.findings] == ["sensitivity"]
     assert report.ratio == pytest.approx(1.2)
-
-
-def test_a_fit_that_asks_nothing():
-    report = replay(lambda X, y, groups=None: 1.0, table("logistic"), table("logistic"))
-    assert [finding.kind for finding in report.findings] == ["vacuous"]

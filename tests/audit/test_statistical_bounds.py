@@ -102,19 +102,6 @@ def test_the_accuracy_of_gaussian_dp_costs_its_epsilon(epsilon, delta):
         assert float(at) == pytest.approx(delta, rel=1e-6)
 
 
-def test_no_accuracy_above_a_half_proves_nothing():
-    for events in ((Gaussian(1.0),), SAMPLED, (ZCDP(1.0),), (Laplace(1.0),)):
-        for accuracy in (0.0, 0.3, 0.5):
-            assert guessing.accuracy_epsilon(accuracy, events, 1e-6, REPLACE) == 0.0
-
-
-def test_events_without_a_formula_have_none():
-    from discreet.accounting.events import NonPrivate
-
-    assert guessing.accuracy_epsilon(0.9, (Gaussian(1.0), NonPrivate()), 1e-6, REPLACE) is None
-    assert guessing.accuracy_epsilon(0.9, (PoissonSampled(2**14, Laplace(1.0)),), 1e-6, REPLACE) is None
-
-
 @covering(("z", [0.7, 2.0]), ("relation", [REPLACE, ADD]))
 def test_the_distance_of_samples_is_bounded_by_the_loss_distribution(relation, z):
     """By quadrature of the mixtures themselves, in both directions, which agree."""

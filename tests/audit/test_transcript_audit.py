@@ -14,7 +14,6 @@ from discreet.audit import guessing
 from discreet.audit.solver_cases import neighbors_of, solver_cases
 from discreet.curator import session
 from discreet.curator.lattice import noise
-from discreet.errors import Unsupported
 from tests.audit.laws import NEVER, accuracy_of, most_exceptions, mu_of, power
 from tests.covering import covering
 
@@ -106,11 +105,6 @@ def test_equal_data_sets_tell_nothing():
         assert set(found.sides.inside) == {0.0}
 
 
-def test_samples_have_no_transcript():
-    with pytest.raises(Unsupported, match="audit the model, or its gradient"):
-        audited("sgd", runs=1)
-
-
 @pytest.mark.few(1)
 @pytest.mark.statistical
 @covering(("planted", ["in the lattice", "in the sampler"]), ("name", ["gd", "cd"]))
@@ -147,17 +141,3 @@ def test_mixtures_with_a_hundredth_of_the_noise_are_refuted(name, runs, noise_of
     """By Pinsker's inequality: every guess is right, the distance is near 1, and rho near 2."""
     noise_of(0.01)
     assert audited(name, runs=runs, epsilon=2.0).refuted
-
-
-def test_releases_without_noise_are_refuted(monkeypatch):
-    """The claim stands, the lattice says that there is no noise: a run tells its own data set for sure."""
-    honest = session.unit_for
-    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: replace(honest(z, factor, clip, n), m=None))
-    assert audited("gd", runs=100).refuted
-
-
-def test_a_pure_fit():
-    """Laplace noise: any accuracy above a half ends in an exception."""
-    fit = NAMED["gd"].fit(8.0, 0.0, REPLACE)
-    found = audit.transcript(fit, *neighbors_of(REPLACE), runs=100)
-    assert 0 < found.bound <= 8.0

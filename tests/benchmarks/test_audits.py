@@ -32,12 +32,3 @@ def test_the_table_rewrites_its_part_of_a_page(found, tmp_path):
     assert "old" not in text
     assert "| gd | zero_out | transcript | 2 |" in text
     assert "0 of 1 claims refuted" in text
-
-
-@pytest.mark.parametrize(("page", "remedy"), [("nowhere.md", "no such file"), ("plain.md", "audits: generated")])
-def test_a_page_without_a_place_for_it_is_refused(found, page, remedy, tmp_path):
-    (tmp_path / "plain.md").write_text("# Audits\n")
-    result = CliRunner().invoke(app, ["audits", str(found), "--page", str(tmp_path / page)])
-    assert result.exit_code == 2
-    assert remedy in result.stderr
-    assert (tmp_path / "plain.md").read_text() == "# Audits\n"

@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.comparisons.accuracy import write_tables
 from benchmarks.problems import declared_tables as declared
-from benchmarks.problems.measured_tables import MissingTable
 
 REAL = Path(os.environ.get("DISCREET_DATA", "data"))
 TOY = {
@@ -32,25 +31,6 @@ def toy(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_seventeen_tables_are_declared():
-    assert len(declared.names()) == 17
-    assert len(declared.names(classification=True)) == 10
-    assert len(declared.names(classification=False)) == 7
-
-
-@pytest.mark.parametrize("name", declared.names())
-def test_declared_ranges_are_round_and_in_order(name):
-    facts = declared.declarations()[name]
-    pairs = [*facts["numeric"].values(), *([facts["target"]] if "target" in facts else [])]
-    for low, high in pairs:
-        assert low < high
-        for end in (low, high):
-            assert float(f"{end:.3g}") == end, "three digits at most: a range that was measured has more"
-    for listed in facts.get("categories", {}).values():
-        assert listed == sorted(set(listed))
-    assert ("classes" in facts) != ("target" in facts)
-
-
 def test_columns_are_encoded_as_declared(toy):
     table = declared.load("toy", toy)
     assert table.names == ("age", "town=Lille", "town=Paris, 2e", "smoker")
@@ -59,26 +39,6 @@ def test_columns_are_encoded_as_declared(toy):
     assert table.bounds.features == ((0.0, 100.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
     assert table.bounds.classes == (0, 1)
     assert table.numeric.tolist() == [True, False, False, False]
-
-
-def test_too_wide_ranges_keep_their_middle_and_leave_indicators_alone(toy):
-    table = declared.load("toy", toy)
-    wide = table.widened(3.0)
-    assert wide.bounds.features == ((-100.0, 200.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
-    assert wide.X is table.X
-    number = table.bounds.with_facts(classes=None, target=(0.0, 10.0))
-    assert declared.widened(number, table.numeric, 3.0).target == (0.0, 10.0)
-    assert declared.widened(number, table.numeric, 3.0, target=True).target == (-10.0, 20.0)
-
-
-def test_other_columns_and_missing_files_are_refused(toy, monkeypatch):
-    with pytest.raises(MissingTable, match="no table called iris"):
-        declared.load("iris", toy)
-    with pytest.raises(MissingTable, match=r"no toy\.csv\.gz"):
-        declared.load("toy", toy / "nowhere")
-    monkeypatch.setattr(declared, "declarations", lambda: {"toy": {**TOY, "numeric": {"height": [0, 3]}}})
-    with pytest.raises(MissingTable, match="columns that were declared"):
-        declared.load("toy", toy)
 
 
 def test_a_sample_is_fixed_and_keeps_the_order(tmp_path, monkeypatch):
@@ -115,17 +75,6 @@ def test_exported_tables_have_all_that_another_program_needs(toy, tmp_path):
         assert file["high"].tolist() == [100, 1, 1, 1]
         assert file["splits"].tolist() == [0]
         assert np.array_equal(file["X"][file["held_out"][0]], declared.split(table)[1].X)
-
-
-def test_small_tables_are_exported_with_the_splits_of_all_seeds(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(declared, "declarations", lambda: {"toy": {**TOY, "small": True}})
-    assert [declared.split_seed("toy", seed) for seed in (1, 2)] == [1, 2]
-    assert list(write_tables(toy, tmp_path / "out", seeds=3)) == ["toy"]
-    table = declared.load("toy", toy)
-    with np.load(tmp_path / "out" / "toy.npz") as file:
-        assert file["splits"].tolist() == [1, 2, 3]
-        for held, seed in zip(file["held_out"], file["splits"], strict=True):
-            assert np.array_equal(file["X"][~held], declared.split(table, int(seed))[0].X)
 
 
 @pytest.mark.thorough

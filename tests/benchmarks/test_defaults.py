@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 from benchmarks.comparisons import defaults
-from benchmarks.comparisons.defaults import REFERENCE, Cell, Variation, compared, run_cell, run_reference, seeds_of
+from benchmarks.comparisons.defaults import REFERENCE, Cell, Variation, compared, run_cell, run_reference
 from benchmarks.pages.defaults import markdown, summary
 from benchmarks.problems.generated import problem
 
@@ -40,23 +40,6 @@ def test_worse_than_trivial_is_beyond_two_errors():
     for values, expected in (([0.65, 0.66], True), ([0.5, 0.8], False)):
         (cell,) = compared(runs(auto=values, gd=[0.51, 0.51]), "objective")
         assert cell.worse_than_trivial is expected
-
-
-def test_a_cell_without_the_default_or_without_others_is_left_out():
-    assert compared(runs(gd=[0.51]), "objective") == []
-    assert compared(runs(auto=[0.51]), "objective") == []
-
-
-def test_halves_do_not_meet():
-    assert seeds_of("choosing", 3) == [0, 2, 4]
-    assert seeds_of("reporting", 3) == [1, 3, 5]
-
-
-def test_a_refusal_is_kept_as_one():
-    made = problem(2)
-    found = run_cell(Cell(2, "objective", 1.0, "add_remove", 1), made)
-    assert found["absent"].startswith("Unsupported: ")
-    assert "trivial loss" in run_reference(made)
 
 
 def test_a_variation_is_run_and_shown(monkeypatch):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 from benchmarks.experiments import harness
-from benchmarks.experiments.harness import NAMES, Claim, experiment, largest_share, mean, run, slope, stored
+from benchmarks.experiments.harness import NAMES, Claim, experiment, mean, run, stored
 from benchmarks.pages.experiments import markdown
 
 
@@ -44,11 +44,6 @@ def test_results_of_other_code_are_not_taken(tmp_path, monkeypatch):
     assert len(stored(tmp_path / "two_record_median.jsonl")) == len(first) + len(again)
 
 
-def test_fresh_seeds_are_others(tmp_path):
-    seeds = {row["seed"] for row in run("two_record_median", tmp_path, quick=True, first=harness.FRESH)}
-    assert min(seeds) == harness.FRESH
-
-
 def test_a_claim_that_does_not_hold_fails_the_check(tmp_path, monkeypatch):
     made = experiment("two_record_median")
     arguments = ["experiments", "two_record_median", "--quick", "--check", "--out", str(tmp_path)]
@@ -60,22 +55,6 @@ def test_a_claim_that_does_not_hold_fails_the_check(tmp_path, monkeypatch):
         failed = CliRunner().invoke(app, arguments)
         assert failed.exit_code == 1
         assert claim.text in failed.output
-
-
-def test_an_unknown_experiment_is_refused():
-    found = CliRunner().invoke(app, ["experiments", "nothing"])
-    assert found.exit_code == 2
-
-
-def test_statistics():
-    rows = [{"point": {"n": n}, "seed": s, "excess": 3.0 / n} for n in (1, 10, 100) for s in range(3)]
-    assert mean(rows, "excess", n=10) == pytest.approx(0.3)
-    assert math.isnan(mean(rows, "excess", n=7))
-    assert slope([(n, mean(rows, "excess", n=n)) for n in (1, 10, 100)]) == pytest.approx(-1.0)
-    assert largest_share([{"a": 1.0, "b": 4.0}, {"a": 3.0, "b": 2.0}], "a", of="b") == pytest.approx(1.5)
-    claim = Claim("text", lambda rows: 2.0, low=1.0)
-    assert (claim.limits, claim.verdict(rows)) == ("at least 1", "yes")
-    assert Claim("text", lambda rows: math.nan, low=1.0).verdict(rows) == "not run"
 
 
 def test_two_seeds_that_disagree_support_no_claim():

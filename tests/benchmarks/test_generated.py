@@ -14,14 +14,6 @@ def drawn():
     return [problem(seed) for seed in SEEDS]
 
 
-def test_a_seed_is_a_problem(drawn):
-    again = problem(7)
-    np.testing.assert_array_equal(again.X, drawn[7].X)
-    np.testing.assert_array_equal(again.y, drawn[7].y)
-    assert again.facts == drawn[7].facts
-    assert again.bounds == drawn[7].bounds
-
-
 def test_every_kind_of_problem_is_drawn(drawn):
     def values(name):
         return {one.facts[name] for one in drawn if name in one.facts}

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
-from benchmarks.comparisons.tuned import Cell, Protocol, default_of, excess, held_back, run_cell, tune
+from benchmarks.comparisons.tuned import Cell, Protocol, excess, held_back, run_cell, tune
 from benchmarks.methods.own_settings import axes_of, scaled
-from benchmarks.pages.tuned import markdown, ratio
+from benchmarks.pages.tuned import ratio
 from benchmarks.problems.twenty_columns import NAMES, twenty_columns
 from discreet.solvers import CoordinateDescent, Geometry, GradientDescent, Preconditioned
 
@@ -37,17 +37,6 @@ def test_tuning_mends_a_poor_start_and_never_ends_worse():
     better = tune(table, cell, poor, protocol)
     seed = 10_000
     assert excess(table, cell, better, seed) < 0.7 * excess(table, cell, poor, seed)
-
-
-def test_a_refusal_is_kept_as_one():
-    found = run_cell(Cell("labels-even", "gd", "no relation", 1.0), Protocol(rows=500))
-    assert "absent" in found
-    assert "refused" in markdown([{**found, "relation": "zero_out"}])
-
-
-def test_the_default_is_the_solver_that_a_name_stands_for():
-    table, cell = twenty_columns("labels-even", n=2000), Cell("labels-even", "recipe", "zero_out", 1.0)
-    assert default_of(table, cell).name == "recipe"
 
 
 def test_drawn_problems_are_compared_by_their_objectives():

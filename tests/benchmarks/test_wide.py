@@ -6,8 +6,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
-from benchmarks.comparisons.wide import Cell, objective, run_ceiling, run_cell, score
-from benchmarks.pages.wide import markdown
+from benchmarks.comparisons.wide import objective, run_ceiling, score
 from benchmarks.problems.wide_tables import GENERATED
 
 
@@ -20,14 +19,6 @@ def test_the_model_without_privacy_is_near_the_least_objective(tmp_path):
     assert found["objective"] < found["trivial"]
     assert score(test, test.X @ w[:-1] + w[-1]) > 0.8
     assert objective(train, w[:-1] + 0.1 * rng.normal(size=100), w[-1]) > found["objective"]
-
-
-def test_a_refusal_is_kept_as_one(tmp_path):
-    train, test = GENERATED["numbers 1,000 x 100, L1"](tmp_path).split(1)
-    found = run_cell(Cell("numbers", "objective", 1.0, 1), train, test)
-    assert "absent" in found
-    ceiling = run_ceiling("numbers", train, test, 1)
-    assert "| numbers | 1 |  |" in markdown([ceiling, found])
 
 
 def test_the_command_writes_what_it_ran_and_goes_on_later(tmp_path):

@@ -1,5 +1,4 @@
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -30,22 +29,6 @@ def every_command():
 
 
 EVERY = dict(every_command())
-TABLES = [
-    ("fit",),
-    ("predict",),
-    ("score",),
-    ("inspect",),
-    ("verify",),
-    ("schema", "new"),
-    ("schema", "check"),
-    ("demo",),
-]
-
-
-def test_help_lists_every_command(run):
-    result = run("--help")
-    assert result.exit_code == 0
-    assert all(command in result.stdout for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -66,12 +49,6 @@ def test_help_names_every_option(run, words, monkeypatch):
             assert option in shown or not option.startswith("--"), option
     if "as_json" in [parameter.name for parameter in EVERY[words].params]:
         assert "--json" in shown
-
-
-@pytest.mark.parametrize("words", TABLES, ids=" ".join)
-def test_help_shows_an_example_or_what_comes_next(run, words):
-    _, _, rest = run(*words, "--help").stdout.partition("Usage:")
-    assert "discreet " in rest.partition("\n")[2]
 
 
 def test_shells_can_complete(run, monkeypatch):
@@ -104,14 +81,6 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
-def test_version(run):
-    assert run("--version").stdout.strip() == f"discreet {discreet.__version__}"
-    plain, as_json = run("version"), run("version", "--json")
-    assert plain.exit_code == as_json.exit_code == 0
-    assert json.loads(as_json.stdout)["discreet"] == discreet.__version__
-    assert "numba" in plain.stdout
-
-
 def test_a_foreign_error_shows_neither_traceback_nor_message(run, monkeypatch, certificate_file):
     def explode(path):
         raise ValueError("could not convert 'Jane Doe' to float")
@@ -125,15 +94,6 @@ def test_a_foreign_error_shows_neither_traceback_nor_message(run, monkeypatch, c
     assert "Traceback" not in result.output
 
 
-def test_the_traceback_can_be_asked_for(run, monkeypatch, certificate_file):
-    def explode(path):
-        raise ValueError("for a developer")
-
-    monkeypatch.setattr("discreet.cli.options.read_contents", explode)
-    monkeypatch.setenv("DISCREET_TRACEBACK", "1")
-    assert isinstance(run("inspect", certificate_file).exception, ValueError)
-
-
 def test_a_closed_pipe_is_left_to_typer(monkeypatch):
     def closed(self, ctx):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
@@ -141,14 +101,6 @@ def test_a_closed_pipe_is_left_to_typer(monkeypatch):
     monkeypatch.setattr("typer.core.TyperGroup.invoke", closed)
     with pytest.raises(BrokenPipeError):
         OneLineErrors(name="discreet").invoke(types.SimpleNamespace())
-
-
-@pytest.mark.parametrize("command", ["verify", "inspect"])
-def test_a_missing_file_is_one_line(run, command, tmp_path):
-    result = run(command, tmp_path / "nothing.json")
-    assert result.exit_code == UNSERVED
-    assert result.stderr.strip().endswith("no such file or directory")
-    assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(("error", "number"), [("KeyboardInterrupt", "SIGINT"), ("SystemExit", "SIGTERM")])

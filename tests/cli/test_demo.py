@@ -3,7 +3,6 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from discreet import Ledger
 from discreet.accounting.certificate import Certificate
 from discreet.cli.app import app
 
@@ -75,12 +74,3 @@ def test_what_is_refused_ends_it(run, tmp_path, monkeypatch):
     assert (tmp_path / "model" / "mine.txt").read_text() == "mine"
     assert result.exit_code == 2
     assert "Look at the report" not in result.stdout
-
-
-def test_leaves_alone_what_is_not_its_own(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
-    Ledger.create(tmp_path / "budget.db")
-    (tmp_path / "schema.toml").write_text("mine")
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    run("demo", "--rows", 400, "--out", tmp_path)
-    assert {name: (tmp_path / name).read_bytes() for name in before} == before

@@ -55,15 +55,6 @@ def test_several_models_stand_side_by_side(run, folders):
     assert "<table>" in run("effects", folders / "small", "--format", "html").stdout
 
 
-def test_pictures_are_new_files(run, folders, tmp_path):
-    for name, more in (("forest.png", ()), ("curve.svg", ("--curve", "age"))):
-        assert run("effects", folders / "large", "--plot", tmp_path / name, *more).exit_code == 0
-        assert (tmp_path / name).stat().st_size > 5_000
-    again = run("effects", folders / "large", "--plot", tmp_path / "forest.png")
-    assert again.exit_code == 2
-    assert "the file already exists" in again.stderr
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("asked", "told"),

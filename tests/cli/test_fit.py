@@ -5,13 +5,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from discreet import DPLogisticRegression, Schema, TableModel
+from discreet import Schema
 from discreet.curator.tables.stream import TableStream
-from discreet.models.registry import MODELS
 from tests.cli.tables import (
     LEDGER,
     MARK,
-    NUMBERS,
     PERSONS,
     SCHEMA,
     cells,
@@ -85,25 +83,6 @@ def test_json_and_nothing_else(ok, place):
     assert found == {"model": "new", "report": "new/report.html", "certificate": certificate(place)}
     assert found["certificate"]["ledger"]["dataset"] == "people"
     assert told.stderr == ""
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("name", MODELS.names())
-def test_every_model(ok, refused, place, name):
-    right, wrong = (SCHEMA, NUMBERS) if name in ("logistic", "svm", "classifier") else (NUMBERS, SCHEMA)
-    (place / "wrong.toml").write_text(wrong)
-    assert f"--model {name} predicts" in refused("fit", "table.csv", "-s", "wrong.toml", "-m", name, "-o", "new")
-    (place / "right.toml").write_text(right)
-    made = json.loads(ok("fit", "table.csv", "-s", "right.toml", "-m", name, "-o", "new", "--json").stdout)
-    assert made["certificate"]["model"] == MODELS[name].__name__
-    ok("verify", "new")
-    assert ok("predict", "new", "table.csv").stdout.count("\n") == 401
-
-
-def test_the_model_follows_the_target(ok, place):
-    (place / "numbers.toml").write_text(NUMBERS)
-    made = json.loads(ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "--json").stdout)
-    assert made["certificate"]["model"] == "DPRidge"
 
 
 @pytest.fixture
@@ -217,12 +196,6 @@ def test_where_the_number_of_rows_is_private(ok, refused, place):
     assert "400" not in shown
 
 
-def test_a_declared_number_of_rows_must_be_right_where_it_is_public(refused, place, unread):
-    (place / "counted.toml").write_text("rows = 1000\n" + SCHEMA)
-    assert "declared n" in refused("fit", "table.csv", "-s", "counted.toml", "-o", "new", *LEDGER)
-    assert charges() == 1
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("options", "told"),
@@ -257,25 +230,6 @@ def test_refused_before_anything_is_charged_or_read(refused, place, unread, opti
     assert hidden(place) == []
 
 
-@pytest.mark.parametrize(
-    ("option", "known"), [("--model", "elasticnet"), ("--solver", "exponential"), ("--neighbors", "add_remove")]
-)
-def test_names_that_there_are_not(run, place, unread, monkeypatch, option, known):
-    monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setenv("TERMINAL_WIDTH", "300")
-    result = run(*FIT, "-o", "new", *LEDGER, option, "guess")
-    assert result.exit_code == 2
-    assert known in result.stderr
-    assert result.stdout == ""
-    assert charges() == 1
-
-
-def test_no_strength_where_there_is_no_penalty(refused, place, unread):
-    (place / "numbers.toml").write_text(NUMBERS)
-    told = refused("fit", "table.csv", "-s", "numbers.toml", "-m", "linear", "--alpha", 0.1, "-o", "new")
-    assert "leave out --alpha" in told
-
-
 def test_a_budget_that_is_spent(ok, refused, place):
     ok(*FIT, "-o", "new", "--epsilon", 4.9, *LEDGER)
     told = refused(*FIT, "-o", "newer", "--epsilon", 4.9, *LEDGER)
@@ -283,14 +237,6 @@ def test_a_budget_that_is_spent(ok, refused, place):
     assert "discreet budget grant" in told
     assert charges() == 2
     assert not (place / "newer").exists()
-
-
-def test_public_records_are_charged_nowhere(ok, refused, place, monkeypatch):
-    monkeypatch.setenv("DISCREET_LEDGER", str(place / "budget.db"))
-    assert "--dataset" in refused(*FIT, "-o", "new")
-    ok(*FIT, "-o", "new", "--public")
-    assert charges() == 1
-    assert certificate(place)["ledger"] is None
 
 
 def test_a_request_is_answered_once(ok, refused, place):
@@ -305,30 +251,6 @@ def test_a_request_is_answered_once(ok, refused, place):
 
 
 # --- tables and schemas that are amiss --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"", "no header line"),
-        (b"\xff\xfea\x00", "UTF-8"),
-        (f"{MARK},b\n1,2\n".replace(MARK, "a").encode(), "the schema is not ready"),
-        (b"name,age,income,color,smoker,visits,label\n", "no rows"),
-        (b"name,age,age,income,color,smoker,visits,label\n1,1,1,1,1,1,1,1\n", "twice in the table"),
-    ],
-)
-def test_tables_that_cannot_be_read(refused, place, content, told):
-    (place / "bad.csv").write_bytes(content)
-    assert told in refused("fit", "bad.csv", "-s", "schema.toml", "-o", "new", *LEDGER)
-    assert charges() == 1
-
-
-def test_lines_of_any_length_and_bytes_of_any_kind_are_rows(ok, place):
-    with (place / "table.csv").open("ab") as file:
-        file.write(f'{MARK},1\n{MARK},1,2,3,4,5,6,7,8,9\n"{MARK}\n over lines",1,2,red,no,3,low\n'.encode())
-        file.write(b"\xff\xfe\xc3,\xff,\xff,\xff,\xff,\xff,\xff\n")
-    ok(*FIT, "-o", "new")
-    assert certificate(place)["assumed_public"]["n"] == 404
 
 
 def test_a_table_that_grows_while_it_is_read(refused, place, monkeypatch):
@@ -417,15 +339,6 @@ def test_a_fit_for_which_there_is_no_room_is_refused_before_the_charge(refused, 
     assert not (place / "new").exists()
 
 
-@pytest.mark.parametrize("size", [None, PLENTY])
-def test_a_machine_that_has_enough_or_does_not_say(ok, place, left, size):
-    left(size)
-    found = json.loads(ok("fit", "table.csv", "-s", "schema.toml", "--dry-run", "--json").stdout)["memory"]
-    assert found["available"] == size
-    assert found["needed"] == (350 << 20) + 400 * (120 + 3 * 2 * 7)
-    assert "memory: about 367 MB" in ok("fit", "table.csv", "-s", "schema.toml", "--dry-run").stdout
-
-
 @pytest.mark.parametrize("rows", [3, 400])
 def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, free, rows):
     """Under add_remove: the same answers for tables of any length, from what is declared or not at all."""
@@ -439,13 +352,6 @@ def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, free
     assert json.loads(ok(*dry, "--json").stdout)["memory"]["needed"] is None
     told = refused(*declared_rows(place, 10**7), *neighbors, "-o", "new")
     assert "980 MB" in told
-
-
-def test_with_persons_the_number_of_rows_is_private(ok, place, left):
-    left(1)
-    (place / "persons.toml").write_text(PERSONS)
-    assert "not estimated" in ok("fit", "table.csv", "-s", "persons.toml", "--dry-run").stdout
-    ok("fit", "table.csv", "-s", "persons.toml", "-o", "new", "--public", "--no-report")
 
 
 def test_out_of_memory_after_the_charge_says_that_it_stands(refused, place, monkeypatch):
@@ -497,13 +403,6 @@ def test_effects_are_printed_kept_and_inspected(ok, place):
     assert "noisy_score_covariance" in {release["query"] for release in planned["releases"]}
 
 
-def test_effects_that_cannot_be_are_refused_before_a_row_is_read(refused, place, unread):
-    assert "Too few rows" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "sandwich")
-    assert "--inference sandwich" in refused(*FIT, "--out", "new", *LEDGER, "--cov-type", "model")
-    assert "inference must be sandwich" in refused(*FIT, "--out", "new", *LEDGER, "--inference", "jackknife")
-    assert "no standard errors" in refused(*FIT, "--out", "new", *LEDGER, "--model", "svm", "--inference", "sandwich")
-
-
 # --- a start ----------------------------------------------------------------------------------------
 
 
@@ -514,21 +413,3 @@ def test_steps_start_from_a_released_model(ok, place, given):
     assert listed.size == 7  # age, income, two colors, what is neither, smoker, the intercept
     assert listed.any()
     assert "given" not in certificate(place, "model")["assumed_public"]
-
-
-def test_what_is_no_start_is_refused_before_the_charge(refused, place, unread):
-    before = charges(place / "budget.db")
-    assert "only a certificate" in refused(*FIT, "--out", "new", "--start", "model/certificate.json", *LEDGER)
-    less = SCHEMA.replace("[columns.income]\nrange = [0, 100]\n", "").replace('"visits"', '"visits", "income"')
-    (place / "less.toml").write_text(less)
-    told = refused("fit", "table.csv", "-s", "less.toml", "--out", "new", "--start", "model", *LEDGER)
-    assert "features differ" in told
-    told = refused(*FIT, "--out", "new", "--start", "model", "--solver", "objective", *LEDGER)
-    assert "leave start out" in told
-    assert charges(place / "budget.db") == before
-
-
-def test_a_model_without_a_guarantee_is_no_start(refused, place):
-    exact = DPLogisticRegression(epsilon=np.inf, solver="gd", ledger=False)
-    TableModel(Schema.load(place / "schema.toml"), exact, checks=False).fit("table.csv").save("exact")
-    assert "NOT PRIVATE" in refused(*FIT, "--out", "new", "--start", "exact", *LEDGER)

@@ -303,11 +303,6 @@ def test_products_are_counted_before_they_are_made(refused, tmp_path, name):
     assert f"{MAX_FEATURES:,}" in told
 
 
-def test_a_mark_at_the_start_of_a_schema_is_read(ok, tmp_path):
-    assert "Ready" in ok("schema", "check", put(tmp_path / "s.toml", "\ufeff" + SCHEMA)).stdout
-    assert "Ready" in ok("schema", "check", put(tmp_path / "w.toml", SCHEMA.replace("\n", "\r\n"))).stdout
-
-
 def test_a_device_is_not_read_to_its_end(bounded):
     for command in (
         ("inspect", "/dev/zero"),

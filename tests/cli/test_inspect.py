@@ -17,7 +17,7 @@ from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, de
 from discreet.json_schemas import json_schema
 from discreet.report.model_report import report_of
 from discreet.report.registry_entry import OPEN
-from tests.cli.tables import LEDGER, MARK, SCHEMA, charges
+from tests.cli.tables import LEDGER, MARK, charges
 
 
 def test_shows_certificate_and_coefficients(run, model, model_file):
@@ -37,13 +37,6 @@ def test_json_is_exact(run, model, model_file):
     values = [found["value"] for found in coefficients.values()]
     assert values == [*model.coef_[0].tolist(), float(model.intercept_[0])]
     assert found["certificate"]["epsilon"] == 1.0
-
-
-def test_a_certificate_alone_has_no_coefficients(run, certificate_file):
-    result = run("inspect", certificate_file)
-    assert result.exit_code == 0
-    assert "Coefficients" not in result.stdout
-    assert json.loads(run("inspect", certificate_file, "--json").stdout)["coefficients"] is None
 
 
 def test_names_and_classes_are_shown_as_they_are(run, tmp_path):
@@ -68,14 +61,6 @@ def test_without_a_summary_the_reason_stands_below_the_coefficients(run, tmp_pat
     assert "The error of each coefficient due to noise is not known either." in text
     found = json.loads(run("inspect", tmp_path / "m", "--json").stdout)
     assert "every effect is hidden" in found["no_effects"]
-
-
-def test_other_files_are_refused_in_one_line(run, tmp_path):
-    path = tmp_path / "other"
-    path.write_text("hello")
-    result = run("inspect", path)
-    assert result.exit_code == 2
-    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_a_folder_shows_columns_in_their_own_units(ok, place):
@@ -107,11 +92,6 @@ def test_json_of_a_folder(ok, place, units):
     assert found["certificate"] == json.loads((place / "model" / "certificate.json").read_text())
 
 
-def test_a_folder_that_was_changed_shows_nothing(refused, place):
-    (place / "model" / "report.html").unlink()
-    assert "files are missing" in refused("inspect", "model")
-
-
 def test_the_report_and_inspect_show_the_same_numbers(ok, place):
     """In the columns' own units, truth against falsehood, in the schema's order, rounded alike."""
     known = TableModel.load(place / "model")
@@ -124,16 +104,6 @@ def test_the_report_and_inspect_show_the_same_numbers(ok, place):
     (smoker,) = (c for c in known.coefficients() if c.name == "smoker")
     assert smoker.unit == "true against false"
     assert smoker.value == pytest.approx(2 * known.estimator_.coef_[0][5])
-
-
-def test_the_order_does_not_depend_on_how_wide_a_range_was_declared(ok, place):
-    def order(schema):
-        (place / "other.toml").write_text(schema)
-        ok("fit", "table.csv", "-s", "other.toml", "-o", f"new{len(schema)}", "--public")
-        known = TableModel.load(place / f"new{len(schema)}")
-        return re.findall(r'class="label"><bdi>(.*?)</bdi>', report_of(known, "x").html())
-
-    assert order(SCHEMA) == order(SCHEMA.replace("[0, 100]", "[0, 1000000]"))
 
 
 def test_a_model_that_noise_explains_says_what_to_check(ok, place):
@@ -186,24 +156,6 @@ def test_a_score_comes_onto_the_page(ok, place, options, shown):
     ok("verify", "page.html")
 
 
-def test_without_scores_it_is_the_page_of_the_model(ok, refused, place):
-    ok("report", "model", "--title", "For the board")
-    assert "For the board" in (place / "report.html").read_text()
-    assert "the file already exists" in refused("report", "model")
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"metric": "accuracy"}', "[" * 100_000])
-def test_another_file_is_refused(refused, place, content):
-    (place / "score.json").write_text(content)
-    assert "not a score" in refused("report", "model", "--score", "score.json")
-
-
-def test_a_group_must_be_a_declared_column_of_few_values(refused, place):
-    for column in ("age", "nothing"):
-        assert "category or a yes/no column" in refused(*SCORE, "--by", column)
-    assert "not taken by group" in refused(*SCORE, "--by", "color", "--metric", "auc")
-
-
 ENTRY = json_schema("deployments-registry")
 
 
@@ -216,22 +168,6 @@ def test_a_folder_becomes_a_pipeline_and_a_graph(ok, place):
     assert [one.name for one in onnx.load("model.onnx").graph.input] == ["age", "income", "color", "smoker"]
     for file in ("model.joblib", "model.onnx"):
         assert MARK.encode() not in (place / file).read_bytes()
-
-
-def test_a_saved_estimator_becomes_a_pipeline(ok, model_file, tmp_path):
-    ok("export", model_file, "--sklearn", tmp_path / "model.joblib")
-    X = np.random.default_rng(0).normal(size=(50, 13)) * 100
-    ours = discreet.load(model_file).predict_proba(X)
-    np.testing.assert_allclose(joblib.load(tmp_path / "model.joblib").predict_proba(X), ours, rtol=0, atol=1e-12)
-
-
-def test_export_refuses_in_one_line(refused, place, certificate_file):
-    assert "--onnx FILE" in refused("export", "model")
-    assert "the file already exists" in refused("export", "model", "--sklearn", "table.csv")
-    assert "no such folder" in refused("export", "model", "--onnx", "nowhere/model.onnx")
-    assert "not a model" in refused("export", certificate_file, "--sklearn", "new.joblib")
-    refused("export", "table.csv", "--sklearn", "new.joblib")
-    assert not (place / "new.joblib").exists()
 
 
 def entry(text):
@@ -266,16 +202,6 @@ def test_what_people_know_is_taken_over(ok, place):
     assert found["deployment"]["administrative"]["registry_authors"] == ["Ä"]
 
 
-def test_a_registry_entry_refuses_in_one_line(refused, ok, place, model_file, certificate_file):
-    assert "YYYY-MM-DD" in refused("certificate", "registry", "model", "--published", "yesterday")
-    assert "the file already exists" in refused("certificate", "registry", "model", "--out", "table.csv")
-    refused("certificate", "registry", "table.csv")
-    stored = json.loads(certificate_file.read_text())
-    stored |= {"not_private": ["the noise is seeded"], "stamp": "NOT PRIVATE (the noise is seeded)"}
-    certificate_file.write_text(json.dumps(stored))
-    assert "no guarantee" in refused("certificate", "registry", certificate_file)
-
-
 def test_every_kind_of_certificate_makes_a_valid_entry(ok, certificate_file):
     from discreet import DPRidge
 
@@ -286,10 +212,3 @@ def test_every_kind_of_certificate_makes_a_valid_entry(ok, certificate_file):
         certificate_file.write_text(made.certificate_.to_json())
         found = entry(ok("certificate", "registry", certificate_file).stdout)
         assert found["deployment"]["privacy_loss"]["privacy_unit"] == "User-level"
-
-
-def test_a_wrong_entry_would_be_found(ok, place):
-    found = yaml.safe_load(ok("certificate", "registry", "model").stdout)
-    found["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = "1.0"
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(found, ENTRY)

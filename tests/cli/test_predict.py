@@ -10,7 +10,7 @@ import pytest
 
 from discreet.curator.tables.files import CsvSource
 from discreet.models.table_model import TableModel
-from tests.cli.tables import MARK, NUMBERS, hidden, poison, write_parquet, write_table
+from tests.cli.tables import MARK, hidden, poison, write_parquet, write_table
 
 PREDICT = ("predict", "model", "table.csv")
 HEAD = '"prediction"\n'
@@ -38,17 +38,6 @@ def test_one_prediction_per_row_in_their_order(ok, place):
     assert np.array_equal(TableModel.load(place / "model").predict(place / "table.csv"), predictions)
 
 
-def test_over_blocks(ok, place):
-    """More rows than are read at once."""
-    write_table(place / "long.csv", 40_000)
-    ok("predict", "model", "long.csv", "-o", "long.out.csv")
-    found = column((place / "long.out.csv").read_text())
-    assert len(found) == 40_000
-    lines = (place / "long.csv").read_text().splitlines()
-    (place / "end.csv").write_text("\n".join([lines[0], *lines[-300:]]) + "\n")
-    assert column(ok("predict", "model", "end.csv").stdout) == found[-300:]
-
-
 def test_csv_parquet_and_stdout_say_the_same(ok, place):
     printed = ok(*PREDICT, "--probabilities").stdout
     told = ok(*PREDICT, "--probabilities", "--out", "found.csv")
@@ -62,15 +51,6 @@ def test_csv_parquet_and_stdout_say_the_same(ok, place):
     assert table["probability of high"] == [float(cell) for cell in column(printed, "probability of high")]
     assert np.allclose(np.add(table["probability of low"], table["probability of high"]), 1)
     assert hidden(place) == []
-
-
-def test_numbers(ok, refused, place):
-    (place / "numbers.toml").write_text(NUMBERS)
-    ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "-e", 5)
-    found = [float(cell) for cell in column(ok("predict", "new", "table.csv").stdout)]
-    assert np.allclose(TableModel.load(place / "new").predict(place / "table.csv"), found)
-    assert np.std(found) > 0
-    assert "leave out --probabilities" in refused("predict", "new", "table.csv", "-p")
 
 
 def test_columns_by_name_whatever_else_there_is(ok, refused, place):
@@ -128,12 +108,6 @@ def test_a_file_is_there_whole_or_not_at_all(refused, run, place, monkeypatch):
     assert run(*PREDICT, "-o", "found.csv").exit_code == 130
     assert not (place / "found.csv").exists()
     assert hidden(place) == []
-
-
-def test_a_changed_model_predicts_nothing(refused, place):
-    with (place / "model" / "schema.toml").open("a") as file:
-        file.write("\n")
-    assert "schema.toml is not what was written" in refused(*PREDICT)
 
 
 @pytest.mark.thorough

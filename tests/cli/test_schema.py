@@ -72,24 +72,12 @@ def test_the_first_day(ok, run, place, target):
     ok("fit", "table.csv", "-s", "new.toml", "-o", "new", "--dry-run")
 
 
-def test_a_target_that_the_table_does_not_have(refused, place):
-    assert "no column 'outcome'; it has 'name', 'age'" in refused(*NEW, "table.csv", "-o", "-", "--target", "outcome")
-
-
 @pytest.mark.parametrize("role", ['person = "x"', 'ignore = ["x"]', '[target]\ncolumn = "x"\nclasses = ["a", "b"]'])
 def test_an_empty_block_of_another_role_says_nothing(role):
     found = Schema.from_toml(f"{role}\n[columns.x]\n[columns.age]\nboolean = true\n")
     assert found.undeclared == ()
     with pytest.raises(SchemaError, match="not two"):
         Schema.from_toml(f"{role}\n[columns.x]\nboolean = true\n")
-
-
-def test_a_target_by_name_alone_there_and_back():
-    found = Schema.from_toml('[target]\ncolumn = "x"\n')
-    assert Schema.from_toml(found.to_toml()) == found
-    assert found.target is None
-    with pytest.raises(SchemaError, match="x: it is to be predicted"):
-        found.check()
 
 
 @pytest.mark.parametrize("name", ["poisoned.csv", "poisoned.csv.gz", "poisoned.parquet"])
@@ -103,34 +91,6 @@ def test_values_are_not_read(ok, place, name):
     found = ok(*NEW, place / name, "-o", "-")
     assert Schema.from_toml(found.stdout).undeclared == HEADER
     ok(*CHECK, "schema.toml", name)
-
-
-def test_a_quoted_line_that_never_ends(ok, place):
-    (place / "open.csv").write_text(f'a,b\n"{MARK} never closed\n' + f"{MARK}\n" * 200_000)
-    assert Schema.from_toml(ok(*NEW, "open.csv", "-o", "-").stdout).undeclared == ("a", "b")
-
-
-def test_names_that_need_care(ok, place):
-    names = ['say "hi"', "a.b", "[x]", "#", "ä ö", "", "back\\slash", "x = 1", "'''"]
-    header = ",".join('"' + name.replace('"', '""') + '"' for name in names)
-    (place / "odd.csv").write_text(f"{header}\n1,2,3,4,5,6,7,8,9\n", encoding="utf-8")
-    assert Schema.from_toml(ok(*NEW, "odd.csv", "-o", "-").stdout).undeclared == tuple(names)
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("none.csv", "no such file"),
-        ("empty.csv", "no header line"),
-        ("schema.toml", "CSV or all Parquet"),
-        ("bad.parquet", "is it damaged"),
-    ],
-)
-def test_tables_without_names(refused, place, name, told):
-    (place / "empty.csv").write_text("\n\n")
-    (place / "bad.parquet").write_text(MARK)
-    assert told in refused(*NEW, name, "-o", "new.toml")
-    assert not (place / "new.toml").exists()
 
 
 # --- check ------------------------------------------------------------------------------------------
@@ -184,45 +144,6 @@ def test_what_is_missing_is_an_answer_and_no_error(run, place, text, told):
     assert [f"- {problem}" for problem in found["problems"]] == result.stdout.splitlines()[:-1]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a = ", "not TOML"),
-        ("\xff", "UTF-8"),
-        ("colour = 1", "'colour': not among"),
-        ("[columns.a]\nrange = [0, 1]\nlevels = ['x', 'y']", "column 'a'"),
-        ("[columns.a]\nrange = [nan, 1]", "column 'a'"),
-        ("[columns.a]\ncategories = ['x', 'x']", "column 'a'"),
-        ("[columns.a]\nboolean = false", "column 'a'"),
-        ("[columns.a]\nrange = [1979-05-27, 1]", "column 'a'"),
-        ("[target]\nclasses = ['x', 'y']", "target"),
-        ("[target]\ncolumn = 'a'\nclasses = ['x']", "target"),
-        ("[target]\ncolumn = 'a'\nrange = [1, 0]", "target"),
-        ("rows = 0", "rows"),
-        ("person = 3", "person"),
-        ("ignore = 'a'", "ignore"),
-        ("separator = ';;'", "separator"),
-        ("interactions = [['a', 'b']]", "interaction"),
-        ("ignore = ['a']\n[columns.a]\nrange = [0, 1]", "a column is a feature"),
-    ],
-)
-def test_what_is_no_schema_is_refused_in_one_line(run, place, text, told):
-    (place / "s.toml").write_bytes(text.encode("latin-1"))
-    result = run(*CHECK, "s.toml")
-    if told == "column 'a'" and result.exit_code == 1 and "no target" in result.stdout:
-        pytest.fail("it was taken for a declaration")
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert len(result.stderr.strip().splitlines()) == 1
-    assert told in result.stderr
-
-
-def test_files_that_are_not_there(refused, place):
-    assert "no such file" in refused(*CHECK, "none.toml")
-    assert "no such file" in refused(*CHECK, "schema.toml", "none.csv")
-    assert "directory" in refused(*CHECK, ".")
-
-
 CODEBOOK = """column,kind,min,max,values
 age,number,0,120,
 color,category,,,red|blue
@@ -254,23 +175,6 @@ def test_a_codebook_fills_in_a_draft(ok, place):
     assert set(found.undeclared) == {"name", "income", "smoker", "visits"}
     assert "2 columns were filled in" in said
     assert "Only in the codebook, and left out: 'old'" in said
-
-
-def test_a_codebook_alone_makes_a_draft(ok, place):
-    (place / "codebook.csv").write_text(CODEBOOK)
-    ok("schema", "new", "--codebook", "codebook.csv", "--target", "label", "--out", "new.toml")
-    assert Schema.load(place / "new.toml").problems() == []
-    ok("schema", "check", "new.toml")
-
-
-def test_new_refuses_in_one_line(refused, place):
-    assert "--codebook" in refused("schema", "new")
-    (place / "codebook.json").write_text('{"fields": 3}')
-    assert "wrong form" in refused("schema", "new", "table.csv", "--codebook", "codebook.json", "--out", "new.toml")
-    (place / "codebook.csv").write_text(CODEBOOK)
-    assert "codebook has no column" in refused("schema", "new", "-c", "codebook.csv", "-t", "nothing", "-o", "new.toml")
-    refused("schema", "new", "table.csv", "--codebook", "nowhere.csv", "--out", "new.toml")
-    assert not (place / "new.toml").exists()
 
 
 def test_names_are_guessed_in_comments(ok, place):
@@ -322,9 +226,3 @@ def test_one_column_is_asked_again(place, answer):
     found = Schema.load(place / "schema.toml")
     assert found.target.column == "visits"
     assert found.target.range == (0, 20)
-
-
-def test_edit_refuses_in_one_line(refused, place):
-    assert "no column 'x'" in refused("schema", "edit", "schema.toml", "--column", "x")
-    refused("schema", "edit", "table.csv")
-    refused("schema", "edit", "nowhere.toml")

@@ -67,11 +67,6 @@ def test_private_rows_cost_and_come_with_intervals(ok, place):
     ok("verify", "score.json", "--ledger", "budget.db")
 
 
-def test_without_a_ledger_too(ok, place):
-    assert "PRIVATE: epsilon = 0.1" in ok(*SCORE, "--private").stdout
-    assert charges() == 1
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     ("options", "told"),
@@ -91,14 +86,6 @@ def test_without_a_ledger_too(ok, place):
 )
 def test_refused_before_anything_is_charged(refused, place, options, told):
     assert told in refused(*SCORE, *options)
-    assert charges() == 1
-
-
-def test_tables_that_do_not_fit(refused, place):
-    (place / "less.csv").write_text(f"age,income,color,smoker\n1,2,{MARK},4\n")
-    assert "'label'" in refused("score", "model", "less.csv", "--public-data")
-    assert "no such file" in refused("score", "model", "none.csv", "--private", *LEDGER)
-    assert "not a model's folder" in refused("score", ".", "table.csv", "--public-data")
     assert charges() == 1
 
 

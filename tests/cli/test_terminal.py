@@ -18,7 +18,7 @@ import pytest
 
 import discreet
 from discreet import DPLogisticRegression
-from discreet.cli.terminal import EscapedStream, escaped, escaped_streams, stdout_for_data
+from discreet.cli.terminal import escaped, escaped_streams, stdout_for_data
 from discreet.schema.schema import quoted
 from discreet.solvers import GradientDescent
 from tests.cli.tables import SCHEMA, write_table
@@ -163,25 +163,6 @@ def test_a_terminal_gets_colors_of_our_own_only(place, command):
     text = OWN_COLORS.sub("", shown.decode().replace("\r\n", "\n"))
     assert "\\u001b" in text
     assert RAW.findall(text) == []
-
-
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_escapes_are_those_of_json(text):
-    assert RAW.findall(escaped(text)) == []
-    assert json.loads(escaped(json.dumps(text))) == text
-
-
-@pytest.mark.parametrize(
-    "text", ["", "plain", "two\nlines\tand a tab", "caf\u00e9 \u65e5\u672c \u0440\u0443", "a\u00a0b"]
-)
-def test_other_texts_are_shown_as_they_are(text):
-    assert escaped(text) == text
-
-
-def test_a_text_that_the_terminal_has_no_signs_for_is_no_error(tmp_path):
-    with (tmp_path / "out").open("w", encoding="ascii") as file:
-        EscapedStream(file).write("caf\u00e9 \ud800\n")
-    assert (tmp_path / "out").read_text() == "caf\\xe9 \\ud800\n"
 
 
 def test_nothing_prints_past_the_streams():

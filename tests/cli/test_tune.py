@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pytest
@@ -72,10 +71,6 @@ def test_the_price_needs_no_records(run, given):
     assert "chosen" not in found
 
 
-def test_the_price_of_a_table_is_that_of_so_many_rows(run, given, rows):
-    assert answer(run, rows, *given, "--dry-run") == answer(run, *given, "--dry-run", "--rows", 300)
-
-
 def test_a_table_is_not_opened_for_the_price(run, given, tmp_path):
     found = answer(run, tmp_path / "nowhere.csv", *given, "--dry-run", "--rows", 500)
     assert found["price"] <= 1
@@ -102,15 +97,6 @@ def test_a_table_is_tuned_on(run, given, rows, tmp_path, kind):
     verified = run("verify", out)
     assert verified.exit_code == 0, verified.output
     assert run("predict", out, rows, "--out", tmp_path / "predicted.csv").exit_code == 0
-
-
-def test_numbers_and_json_settings(run, schema, rows, tmp_path):
-    schema.write_text(SCHEMA.replace("classes = [0, 1]", "range = [0, 1]"))
-    (tmp_path / "tune.json").write_text(json.dumps({"model": "ridge", "candidates": {"alpha": [1e-3, 1.0]}}))
-    given = ("--schema", schema, "--settings", tmp_path / "tune.json")
-    found = answer(run, rows, *given, "-e", 5, "-o", tmp_path / "best")
-    assert set(found["chosen"]) == {"alpha"}
-    assert "noisy_score" in found
 
 
 def test_persons_are_kept_together_and_charged_as_such(run, given, schema, tmp_path):
@@ -162,51 +148,6 @@ def test_a_budget_that_leaves_nothing_for_a_run_is_called_too_small(run, given):
     assert "too small" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("logistic", "forest"), "the model is one of"),
-        (("logistic", "ridge"), "predicts numbers"),
-        (("[candidates]", "[others]"), r"need \[candidates\]"),
-        (('model = "logistic"', 'model = "logistic"\nmagic = 1'), "unknown settings: magic"),
-        (('model = "logistic"', 'target = "ill"'), "unknown settings: target: .*schema"),
-        (("[candidates]", "[estimator]\nstrength = 1\n[candidates]"), "cannot set strength"),
-        (("[candidates]", "[estimator]\nbounds = 1\n[candidates]"), "cannot set bounds"),
-        (("alpha = ", "strength = "), "no parameter 'strength'"),
-        (("model", "[["), "neither TOML"),
-        (("solver = [", "epsilon = [1.0]\nsolver = ["), "cannot have their own epsilon"),
-    ],
-)
-def test_wrong_settings(run, given, settings, rows, change, message):
-    settings.write_text(SETTINGS.replace(*change))
-    result = run("tune", rows, *given)
-    assert result.exit_code == UNSERVED
-    assert len(result.stderr.strip().splitlines()) == 1
-    assert re.search(message, result.stderr)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('column = "ill"', 'column = "sick"'), "sick: not in the table"),
-        (("columns.age", "columns.years"), "years: not in the table"),
-        (("range = [0, 120]", 'range = "private"\nwithin = [0, 1000]'), "no budget to estimate ranges"),
-    ],
-)
-def test_a_schema_that_does_not_fit(run, given, schema, rows, change, message):
-    schema.write_text(SCHEMA.replace(*change))
-    result = run("tune", rows, *given)
-    assert result.exit_code == UNSERVED
-    assert re.search(message, result.stderr)
-
-
-def test_what_is_missing_is_said(run, settings, schema, rows):
-    assert "give a table" in run("tune").stderr
-    assert "give a table" in run("tune", rows).stderr
-    assert "give a table" in run("tune", rows, "--settings", settings).stderr
-    assert "give a table" in run("tune", "--settings", settings, "--schema", schema, "--dry-run").stderr
-
-
 # --- the ledger -----------------------------------------------------------------------------------
 
 
@@ -236,13 +177,6 @@ def test_the_whole_selection_is_charged_once(run, given, rows, ledger, tmp_path)
     assert run("budget", "verify", "--certificate", out / "certificate.json").exit_code == 0
 
 
-def test_a_spent_budget_stops_the_selection(run, given, rows, ledger, tmp_path):
-    out = tmp_path / "best"
-    assert "does not allow" in refused(run, rows, *given, "-e", 6, "-o", out, "--dataset", "wards")
-    assert ledger.spent("wards").fits == 0
-    assert not out.exists()
-
-
 def test_what_the_ledger_refuses_is_refused_before_the_table_is_opened(run, given, ledger, tmp_path, monkeypatch):
     nowhere = tmp_path / "nowhere.csv"
     assert "--public" in refused(run, nowhere, *given)
@@ -254,29 +188,3 @@ def test_what_the_ledger_refuses_is_refused_before_the_table_is_opened(run, give
     assert "no ledger here" in refused(run, nowhere, *given, "-l", tmp_path / "no.db", "--dataset", "wards")
     monkeypatch.delenv("DISCREET_LEDGER")
     assert "needs a ledger: give" in refused(run, nowhere, *given, "--dataset", "wards")
-
-
-def test_public_and_synthetic_records_are_charged_nowhere(run, given, rows, ledger, tmp_path):
-    out = tmp_path / "best"
-    assert answer(run, rows, *given, "-e", 4, "-o", out, "--public")["ledger"] is None
-    assert answer(run, "--demo", "--rows", 500, "-o", tmp_path / "demo")["ledger"] is None
-    assert "ledger" not in answer(run, *given, "--dry-run", "--rows", 500)
-    assert "ledger" not in answer(run, *given, "--dry-run", "--rows", 500, "--dataset", "wards")
-    assert ledger.spent("wards").fits == 0
-    assert "not charged to a ledger" in refused(run, rows, *given, "--public", "--dataset", "wards")
-    assert "not charged to a ledger" in refused(run, "--demo", "--ledger", tmp_path / "budget.db")
-
-
-def test_the_charge_comes_before_the_first_row(run, given, ledger, tmp_path):
-    """Rows that cannot be read are found out after the charge; the file's footer is all that a price needs."""
-    import pandas as pd
-
-    from tests.cli.tables import poison
-
-    table = tmp_path / "rows.parquet"
-    pd.read_csv(write_rows(tmp_path / "rows.csv")).to_parquet(table)
-    poison(table)
-    answer(run, table, *given, "--dry-run")
-    assert "cannot be read to its end" in refused(run, table, *given, "-o", tmp_path / "best", "--dataset", "wards")
-    assert ledger.spent("wards").fits == 1
-    assert not (tmp_path / "best").exists()

@@ -255,20 +255,6 @@ def test_any_labels_can_be_declared(labels, container, small_table):
     assert np.mean(model.predict(small_table.X) == np.array(y)) > 0.6
 
 
-def test_labels_of_several_types_stay_what_they_are(small_table):
-    y = [("a", 3)[i] for i in small_table.labels % 2]
-    model = DPLogisticRegression(math.inf, bounds=1.0, classes=("a", 3), solver=_GD).fit(small_table.X, y)
-    assert model.classes_.tolist() == ["a", 3]
-    assert set(model.predict(small_table.X).tolist()) == {"a", 3}
-
-
-def test_a_cell_that_is_no_number_is_silent():
-    X = np.ones((10, 2), dtype=object)
-    X[3, 1] = {"foo": "bar"}
-    model = DPRidge(math.inf, bounds=1.0, target=(0, 1), solver=_GD)
-    assert np.isfinite(model.fit(X, np.ones(10)).coef_).all()
-
-
 # -------------------------------------------------------------------------------- scikit-learn's own tools
 
 
@@ -316,29 +302,3 @@ def test_named_bounds_follow_the_columns(frame, small_table):
     assert model.n_features_in_ == 3
     assert not hasattr(same, "feature_names_in_")
     np.testing.assert_array_equal(model.predict(frame), same.predict(frame.to_numpy()))
-
-
-def test_other_columns_at_predict_are_refused(frame, small_table):
-    model = DPRidge(math.inf, bounds=NAMED, target=(-1, 1), solver=_GD).fit(frame, small_table.numbers)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[["height", "age", "group"]])
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame.rename(columns={"age": "years"}))
-    with pytest.raises(ValueError, match="3 features"), pytest.warns(UserWarning, match="feature names"):
-        model.predict(frame.to_numpy()[:, :2])
-
-
-def test_frames_of_several_types_are_numbers(frame, small_table):
-    mixed = frame.assign(group=(frame["group"] > 0), age=frame["age"].round().astype("Int64"))
-    plain = mixed.astype(float)
-    fit = DPRidge(math.inf, bounds=NAMED, target=(-1, 1), solver=_GD)
-    np.testing.assert_array_equal(
-        clone(fit).fit(mixed, small_table.numbers).coef_, clone(fit).fit(plain, small_table.numbers).coef_
-    )
-
-
-def test_target_as_series_or_list(small_table):
-    fit = DPRidge(math.inf, bounds=1.0, target=(-1, 1), solver=_GD)
-    array = clone(fit).fit(small_table.X, small_table.numbers).coef_
-    for y in (pd.Series(small_table.numbers, index=range(50, 170)), small_table.numbers.tolist()):
-        np.testing.assert_array_equal(clone(fit).fit(small_table.X, y).coef_, array)

@@ -16,7 +16,7 @@ from discreet.curator.engines.base import Limits
 from discreet.curator.private_data import PrivateData
 from discreet.curator.session import observe
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Logistic, Softmax
+from discreet.losses import Logistic
 from tests.promises.reference import ZERO_OUT, bounds_for
 
 
@@ -52,14 +52,6 @@ def test_one_too_many_is_refused():
 def test_another_clip_is_refused(clip):
     with pytest.raises(PlanViolation, match="clip"):
         opened(GRADIENT).noisy_gradient(np.zeros(3), clip=clip)
-
-
-@pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), (1, 3), ()])
-def test_weights_of_another_shape_are_refused(shape):
-    with pytest.raises(PlanViolation, match="shape"):
-        opened(GRADIENT).noisy_gradient(np.zeros(shape), clip=1.0)
-    with pytest.raises(PlanViolation, match="shape"):
-        opened(GRADIENT, loss=Softmax(3)).noisy_gradient(np.zeros(shape), clip=1.0)
 
 
 def test_two_threads_cannot_share_the_last_answer():

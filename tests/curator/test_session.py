@@ -11,9 +11,8 @@ from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Budget
-from discreet.curator import session as session_module
 from discreet.curator.private_data import PrivateData
-from discreet.curator.session import Session, schedule
+from discreet.curator.session import schedule
 from discreet.errors import PlanViolation
 from discreet.losses import Logistic
 from tests.promises.reference import ZERO_OUT, bounds_for
@@ -77,9 +76,6 @@ def check_refusal():
             curator.noisy_gradient(np.zeros(3), clip=1.0)
 
 
-CHECKS = {"order": check_order, "price": check_price, "refusal": check_refusal}
-
-
 @pytest.mark.parametrize("noises", list(permutations(NOISES)))
 def test_answers_take_the_noises_in_the_order_of_the_plan(noises):
     check_order(noises)
@@ -135,63 +131,3 @@ def test_an_adaptive_plan_names_each_query_once():
     entries = (Release("noisy_gradient", 1), Release("noisy_gradient", 2))
     with pytest.raises(PlanViolation, match="once"):
         schedule(AdaptivePlan(entries))
-
-
-def _the_last_for_all(self, query):
-    return self._schedule.get(query, [None])[-1]
-
-
-def _the_first_for_all(self, query):
-    return self._schedule.get(query, [None])[0]
-
-
-def _the_least_noise_first(self, query):
-    left = [entry for entry in self._schedule.get(query, []) if entry.left > 0]
-    entries = left or self._schedule.get(query, [])
-    return min(entries, key=lambda entry: entry.release.relative_noise, default=None)
-
-
-def _never_used_up(self, query):
-    entry = HONEST(self, query)
-    if entry is not None and entry.left == 1:
-        entry.left += 1
-    return entry
-
-
-HONEST = Session._next
-PLANTED = {
-    "the last entry for all": (_the_last_for_all, {"order", "price"}),
-    "the first entry for all": (_the_first_for_all, {"order", "price"}),
-    "the least noise first": (_the_least_noise_first, {"order"}),
-    "an entry that is never used up": (_never_used_up, {"order", "price", "refusal"}),
-}
-
-
-@pytest.mark.parametrize("bug", PLANTED)
-def test_a_schedule_with_a_bug_is_caught(monkeypatch, bug):
-    planted, caught = PLANTED[bug]
-    monkeypatch.setattr(Session, "_next", planted)
-    for name in caught:
-        with pytest.raises((AssertionError, PlanViolation, pytest.fail.Exception)):
-            CHECKS[name]()
-
-
-def test_a_schedule_in_another_order_is_caught(monkeypatch):
-    def backward(plan):
-        return {query: entries[::-1] for query, entries in schedule(plan).items()}
-
-    monkeypatch.setattr(session_module, "schedule", backward)
-    with pytest.raises(AssertionError):
-        check_order()
-
-
-def test_a_lattice_kept_for_the_noise_of_another_entry_is_caught(monkeypatch):
-    honest, kept = Session.unit, {}
-
-    def unit(self, release, clip, factor=None):
-        return kept.setdefault((id(self), release.query, clip), honest(self, release, clip, factor))
-
-    monkeypatch.setattr(Session, "unit", unit)
-    for check in (check_order, check_price):
-        with pytest.raises(AssertionError):
-            check()

@@ -2,11 +2,9 @@
 
 import ast
 import math
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import discreet.default
 from discreet import Budget
@@ -14,7 +12,7 @@ from discreet.bounds import Domain
 from discreet.default import Recipe
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, choose, recipe_for
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.penalties import L1, L2, NoPenalty
+from discreet.penalties import NoPenalty
 from discreet.solvers.signal import PRIVATE_N, Signal
 from tests.covering import covering
 
@@ -34,18 +32,6 @@ def facts(n=10_000, p=10, loss=None, budget=None, penalty=None, relation="zero_o
     budget = budget or Budget(1.0, 1e-9, relation)
     domain = Domain(np.ones(p), math.sqrt(p), n, budget.neighbors, n_outputs=loss.n_outputs, **known)
     return Facts(domain, loss, penalty or NoPenalty(), budget)
-
-
-@covering(("p", [2, 60, 1000]), ("loss", LOSSES))
-def test_weighted_steps_come_and_widen_with_signal(loss, p):
-    made = [recipe_for(facts(n, p, LOSSES[loss])) for n in SIZES]
-    for name in ("n_travel", "n_newton", "weight_radius", "row_radius", "clip", "slope_limit"):
-        values = [getattr(one, name) for one in made if one.coordinates == "full"]
-        assert all(a <= b for a, b in pairwise(values)), name
-    assert made[0].n_newton == 0
-    assert made[-1].n_newton > 0
-    assert made[0].coordinates == "declared"
-    assert made[-1].coordinates == "full"
 
 
 @covering(
@@ -92,11 +78,6 @@ def test_a_recipe_by_name_is_that_of_the_table():
     known = facts()
     made = Recipe.defaults(known.domain, known.loss, known.penalty, known.budget)
     assert made == recipe_for(known) == choose(known.domain, known.loss, known.penalty, known.budget)[0]
-
-
-@pytest.mark.parametrize("penalty", [NoPenalty(), L2(0.1), L1(0.1)], ids=str)
-def test_settings_do_not_depend_on_the_penalty(penalty):
-    assert recipe_for(facts(penalty=penalty)) == recipe_for(facts())
 
 
 def test_few_numbers_make_the_default():

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, DPLinearRegression
-from discreet.default import Recipe
 from discreet.default.target import search_releases, search_target
-from discreet.errors import Unsupported
 from discreet.losses import Squared
 from discreet.testing import seeded
 from tests.covering import covering
@@ -60,8 +58,3 @@ def test_a_target_range_that_is_ten_times_too_wide_costs_little(relation):
     assert 1 - np.mean((y - model.predict(X)) ** 2) / np.var(y) > 0.5
     events = model.certificate_.events
     assert sum(event.count == ROUNDS for event in events) + sum(event.count == 2 * ROUNDS for event in events)
-
-
-def test_a_search_has_its_number_of_looks():
-    with pytest.raises(Unsupported, match="multiple"):
-        Recipe(target_looks=3)

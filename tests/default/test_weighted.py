@@ -4,9 +4,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from discreet import Budget, DPLasso, DPLinearRegression, DPLinearSVC, DPLogisticRegression
+from discreet import Budget, DPLinearSVC, DPLogisticRegression
 from discreet.default import Recipe
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty
@@ -41,28 +40,6 @@ def test_without_noise_it_is_the_minimizer(cls, coordinates):
     np.testing.assert_allclose(found.coef_, exact.coef_, atol=0.02)
     np.testing.assert_allclose(found.intercept_, exact.intercept_, atol=0.02)
     assert np.abs(alone.coef_ - exact.coef_).max() > 0.2
-
-
-def test_without_noise_squares_are_at_the_minimizer_after_newton_steps():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (3000, 4)) * [1.0, 0.3, 0.1, 1.0]
-    y = np.clip(X @ [1.0, 2.0, -3.0, 0.5] + rng.normal(0, 0.3, 3000), -4, 4)
-    rows = np.column_stack([X, np.ones(3000)])
-    best = np.linalg.lstsq(rows, y, rcond=None)[0]
-    solver = Recipe(n_steps=1, n_newton=10, weight_radius=1e3, slope_limit=1e3)
-    found = DPLinearRegression(math.inf, bounds=1.0, target=(-4, 4), solver=solver).fit(X, y)
-    np.testing.assert_allclose(np.append(found.coef_, found.intercept_), best, atol=0.01)
-
-
-def test_zeros_of_an_l1_penalty_are_exact():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (8000, 6))
-    y = np.clip(X[:, 0] + rng.normal(0, 0.3, 8000), -2, 2)
-    for solver in (CLIPPED, WEIGHTED):
-        with seeded(1):
-            model = DPLasso(4.0, 1e-6, alpha=0.05, bounds=1.0, target=(-2, 2), solver=solver, ledger=False).fit(X, y)
-        assert model.coef_[0] > 0.5
-        assert np.count_nonzero(model.coef_) <= 2
 
 
 def test_the_filter_keeps_the_start_where_there_is_only_noise():
@@ -169,19 +146,6 @@ def test_rows_count_no_further_than_declared_ranges_reach():
         with seeded(seed):
             found.append(model_of(epsilon=4.0).fit(X, y).coef_[0])
     assert np.std(found, axis=0).max() < 0.05
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.05])
-def test_without_noise_several_classes_are_at_the_minimizer(alpha):
-    X, y = four_classes(3000)
-    solver = Recipe(n_steps=1, n_travel=60, n_newton=10, weight_radius=1e3)
-    penalty = {"penalty": "l2", "alpha": alpha} if alpha else {"penalty": None}
-    found = several(solver, math.inf, **penalty).fit(X, y)
-    if alpha:
-        np.testing.assert_allclose(found.coef_, several("gd", math.inf, **penalty).fit(X, y).coef_, atol=0.01)
-    else:
-        assert loss_of_several(found.coef_, found.intercept_, X, y) < best_of_several(X, y) + 1e-5
-        np.testing.assert_allclose(found.coef_.sum(axis=0), 0.0, atol=1e-9)
 
 
 def test_noise_figures_of_several_classes_are_those_of_fits():

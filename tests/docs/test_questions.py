@@ -51,10 +51,6 @@ def test_stars_of_formulas_are_typeset():
     assert STARRED.search(CODE.sub("", "`w*` and ‖w*‖"))  # the control
 
 
-def test_there_are_twelve():
-    assert len(QUESTIONS) == 12
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(("question", "pages"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
 def test_the_first_paragraph_answers(question, pages):

@@ -94,18 +94,6 @@ def test_wald_tests_of_a_feature_are_of_all_classes(fitted):
         summary.wald_test("d: x0")
 
 
-def test_what_there_is_not_is_refused(fitted):
-    X, y = drawn(20_000)
-    with pytest.raises(Unsupported, match="two classes"):
-        fitted.predict_interval(X[:3])
-    with pytest.raises(Unsupported, match="two classes"):
-        fitted.summary().marginal_effects()
-    with pytest.raises(Unsupported, match="Too few rows") as little:
-        model_of(0.5).quote(X[:500], y[:500])
-    assert "forecast" not in str(little.value), "there is none of three classes"
-    assert "quote()" in model_of().forecast_effects(20_000, 3).asked.refused
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
 def test_intervals_cover(relation):

@@ -9,7 +9,7 @@ from scipy import stats
 
 from discreet import DPLinearRegression, DPLogisticRegression, Schema, TableModel
 from discreet.errors import Unsupported
-from discreet.inference.columns import LONGEST, Vocabulary, readings
+from discreet.inference.columns import Vocabulary
 from discreet.inference.intervals import band_quantile
 from discreet.inference.units import BentShape, SmoothShape, Structure, curves_of
 from discreet.models import Summary
@@ -93,22 +93,6 @@ def test_a_column_means_all_of_its_effects():
     assert len(found) == 2
     with pytest.raises(Unsupported, match="hides every effect of ward"):
         rows("ward", hidden=[1, 2, 3, 4])
-
-
-def test_matrices_have_a_finite_number_per_coefficient():
-    for wrong in ([[1.0]], np.full((1, len(EFFECTS)), np.nan), np.zeros((1, 1, len(EFFECTS)))):
-        with pytest.raises(Unsupported, match="finite number"):
-            rows(wrong)
-    with pytest.raises(Unsupported, match="at least one"):
-        rows([])
-
-
-def test_long_texts_are_read_or_refused():
-    text = " + ".join(["age"] * 300)
-    np.testing.assert_allclose(vocabulary().combination(text[:LONGEST]), unit((300, "age")))
-    with pytest.raises(Unsupported):
-        vocabulary().combination("age + " * LONGEST + "age")
-    assert len(readings("a - a" * 300, ["a", "a - a", "a - a - a", "a -", " a"])) <= 2
 
 
 def test_names_that_two_effects_share_are_refused():

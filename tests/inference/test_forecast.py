@@ -190,11 +190,3 @@ def test_what_a_fit_refuses_is_refused():
     assert "L1" in str(DPLasso(1.0).forecast_effects(50_000, 5).asked.refused)
     assert DPLasso(1.0).forecast_effects(50_000, 5, standard_error=0.1).rows_needed is None
     assert "two classes" in str(DPLogisticRegression(1.0, classes=(0, 1, 2)).forecast_effects(50_000, 5).asked.refused)
-
-
-@pytest.mark.parametrize(
-    "words", [{"n": 1}, {"standard_error": 0.0}, {"mean": 1.5}, {"cells": (0.0,)}, {"cells": (0.1,) * 4}]
-)
-def test_nonsense_is_refused(words):
-    with pytest.raises(Unsupported):
-        DPLogisticRegression(1.0).forecast_effects(**{"n": 1000, "p": 3, **words})

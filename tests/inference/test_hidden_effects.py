@@ -115,19 +115,6 @@ def test_no_view_of_a_summary_has_a_number_for_a_hidden_effect():
             ask(summary)
 
 
-def test_the_walk_finds_numbers_where_there_are_some():
-    """The control: with nothing hidden every view of numbers has some."""
-    blind = np.zeros((3, 3))
-    shown = summary_of()
-    effects = Effects(np.diag([0.04, SECRET, 0.01]), np.eye(3) / 50, np.eye(3), blind, np.eye(3), 0.1, 0.2, 0.5)
-    shown = Summary(
-        shown.names, np.array([1.0, SECRET, 0.2]), effects, {}, "odds ratio", structure=STRUCTURE, certificate=PAID
-    )
-    silent = {name for name, view in views(shown).items() if not numbers_in(view)}
-    about = {"structure", "certificate", "cov_type", "reasons", "combination", "glance", "column_tests", "plot"}
-    assert silent == {"facts", "hidden", "level", "names", "ratio", "blocks", "combinations"} | about
-
-
 def test_a_visible_sum_of_hidden_effects_is_shown():
     """Two collinear columns: neither effect is known, their sum is."""
     effects = Effects(np.eye(2), np.eye(2) / 4, np.eye(2), np.array([[0.5, -0.5], [-0.5, 0.5]]), np.eye(2))

@@ -12,7 +12,6 @@ from scipy import stats
 
 import discreet
 from discreet import (
-    Bounds,
     DPHuberRegressor,
     DPLasso,
     DPLinearRegression,
@@ -24,7 +23,6 @@ from discreet import (
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.session import observe
 from discreet.default import Recipe, rows, weighted
-from discreet.errors import Unsupported
 from discreet.inference.intervals import log_concave_quantile
 from discreet.solvers import (
     CoordinateDescent,
@@ -187,15 +185,6 @@ def test_without_noise_there_is_nothing_to_cover(solver):
     np.testing.assert_array_equal(made.intercept.high, model.intercept_)
 
 
-@pytest.mark.parametrize("solver", ["gcd", "agd"])
-def test_noisy_choices_have_no_figure(solver):
-    model = logistic(solver).fit(*a_table("classes", 300, 3))
-    assert model.coef_noise_ is None
-    assert model.intercept_noise_ is None
-    with pytest.raises(Unsupported, match="solver='auto'"):
-        model.intervals()
-
-
 def test_objective_perturbation_is_bounded():
     """Its noise is inside the objective: compared with the minimizer without it."""
     X, y = a_table("classes", 800, 3)
@@ -209,23 +198,6 @@ def test_objective_perturbation_is_bounded():
         made = model.intervals().coef
         found.append((made.low <= limit.coef_) & (limit.coef_ <= made.high))
     assert np.mean(found) >= least_coverage(40)
-
-
-def test_shapes_and_units():
-    X, y = a_table("three", 600, 4)
-    declared = GradientDescent(n_steps=20)  # in declared coordinates: estimated ones are noisy themselves
-    model = logistic(declared, 1.0, (0, 1, 2)).fit(X, y)
-    assert model.coef_noise_.shape == model.coef_.shape == (3, 4)
-    assert model.intercept_noise_.shape == model.intercept_.shape == (3,)
-    scales = np.array([1.0, 10.0, 0.1, 5.0])
-    bounds = Bounds([(-s, s) for s in scales])
-    wide = DPLogisticRegression(1.0, bounds=bounds, classes=(0, 1, 2), solver=declared).fit(X * scales, y)
-    np.testing.assert_allclose(wide.coef_noise_ * scales, model.coef_noise_)
-    numbers = DPLinearRegression(1.0, bounds=1.0, target=(-2, 2)).fit(X, y - 1.0)
-    assert numbers.coef_noise_.shape == (4,)
-    assert np.ndim(numbers.intercept_noise_) == 0
-    without = logistic("gd", fit_intercept=False).fit(X, y % 2)
-    assert not without.intercept_noise_.any()
 
 
 @pytest.mark.parametrize("level", [1e-9, 1e-4, 0.5, 0.9, 0.95, 0.99, 1 - 1e-9])

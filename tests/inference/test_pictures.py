@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import Unsupported
-from discreet.inference.pictures import ratio_ticks
 from discreet.inference.text import DASH
-from tests.inference.test_text import HOSTILE, made
 from tests.report import samples
 
 
@@ -46,12 +44,6 @@ def test_differences_have_a_scale_each():
     assert "scale of its own" in axes.get_xlabel()
 
 
-def test_names_that_hold_anything_are_drawn():
-    axes = drawn(made().plot())
-    assert axes.get_yticklabels()[1].get_text().startswith(HOSTILE[:10])
-    drawn(made(("$\\frac{", "a" * 500, "intercept")).plot())
-
-
 def test_curves_are_drawn_on_axes_of_the_caller():
     from matplotlib.figure import Figure
 
@@ -66,24 +58,3 @@ def test_curves_are_drawn_on_axes_of_the_caller():
     assert drawn(samples.bent_effects("").plot("age")).get_yscale() == "linear"
     with pytest.raises(Unsupported, match="no knots"):
         samples.bent_effects().plot("sex")
-
-
-def test_without_matplotlib_the_remedy_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
-    with pytest.raises(Unsupported, match=r"discreet\[plot\]"):
-        made().plot()
-
-
-@pytest.mark.parametrize(("low", "high"), [(-0.01, 0.02), (-7.0, 7.0), (0.0, 1.1), (-0.5, 0.0)])
-def test_ticks_are_round_and_apart(low, high):
-    places = ratio_ticks(low, high)
-    at = [place for place, _ in places]
-    assert 0.0 in at
-    assert all(np.diff(at) >= (high - low) / 6)
-    assert all(math.exp(place) == pytest.approx(float(text), rel=0.03) for place, text in places)
-
-
-def test_pictures_need_no_pandas(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    drawn(samples.bent_effects().plot("age"))
-    drawn(samples.effects().plot())

@@ -108,17 +108,6 @@ def test_the_budget_is_spent_and_not_more(name, relation):
     assert shares == pytest.approx(1.0, rel=1e-6)
 
 
-def test_without_inference_nothing_changes():
-    X, y = drawn("logistic")
-    bits = []
-    for settings in ({}, {"inference": None}, {"inference": False}):
-        with seeded(5):
-            model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), ledger=False, **settings).fit(X, y)
-        bits.append((model.coef_.tobytes(), model.intercept_.tobytes(), model.certificate_.events))
-        assert model.effects_ is None
-    assert bits[0] == bits[1] == bits[2]
-
-
 SMALL = {
     "logistic": 60_000.0,
     "softmax": 200_000.0,
@@ -276,20 +265,6 @@ def test_limits_widen_with_signal():
     assert found[-1].reach > 2 * found[1].reach
     assert limits_for(facts(), Logistic(), Budget(math.inf)).reach >= 1e3
     assert sharpness(facts(), Budget(math.inf)) == math.inf
-
-
-def test_settings_that_make_no_sense():
-    inner = Preconditioned(GradientDescent(4))
-    for words in (
-        {"cov_type": "hc3"},
-        {"n_settling": 0},
-        {"n_kept": 0},
-        {"start_share": 0.7},
-        {"curvature_share": 0.0},
-    ):
-        with pytest.raises(Unsupported):
-            Sandwich(inner, **words)
-    assert Sandwich(inner, limits=Limits(3.0, 5.0)).settings()["solver"]["name"] == "preconditioned"
 
 
 @pytest.mark.thorough

@@ -9,11 +9,10 @@ import pytest
 from scipy import stats
 
 import discreet
-from discreet import DPLasso, DPLinearRegression, DPLinearSVC, DPLogisticRegression, Schema, TableModel
+from discreet import DPLinearRegression, DPLogisticRegression, Schema, TableModel
 from discreet.errors import Unsupported
 from discreet.inference.intervals import freedom, joint_p_value, p_value, quantile
 from discreet.models import Summary
-from discreet.models.words import UnknownParameter
 from discreet.schema import Boolean, Category, Number, Target
 from discreet.solvers.base import Effects
 from discreet.testing import seeded
@@ -103,12 +102,6 @@ def test_texts_are_complete_and_escaped():
     assert summary.to_html().count("<tr>") == 4
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1, 2])
-def test_levels_are_probabilities(level):
-    with pytest.raises(Unsupported):
-        made().conf_int(level)
-
-
 TRUTH = {"age": 0.03, "ward = b": 0.5, "ward = c": 0.0, "ok": -0.4}
 
 
@@ -174,24 +167,6 @@ def test_a_charge_gives_the_same_summary_again(tmp_path):
     pd.testing.assert_frame_equal(first.summary().frame, second.summary().frame)
     with pytest.raises(Exception, match="charge"):
         DPLinearRegression(2.0, 1e-6, **words | {"cov_type": "model"}).fit(X, y, charge_id="one")
-
-
-def test_models_without_standard_errors_say_why():
-    X, y = np.eye(3), np.ones(3)
-    model = discreet.DPRidge(1.0, bounds=1.0, target=(0, 1), ledger=False).fit(X, y)
-    with pytest.raises(Unsupported, match="inference='sandwich'"):
-        model.summary()
-    with pytest.raises(Unsupported, match="inference='sandwich'"):
-        model.predict_interval(X)
-    with pytest.raises(Unsupported, match="corners"):
-        DPLasso(1.0, bounds=1.0, target=(0, 1), ledger=False).fit(X, y).summary()
-    for cls in (DPLasso, DPLinearSVC):
-        with pytest.raises(UnknownParameter, match="standard errors"):
-            cls(inference="sandwich")
-    with pytest.raises(Unsupported, match="Too few rows"):
-        discreet.DPRidge(1.0, bounds=1.0, target=(0, 1), ledger=False, inference="sandwich").fit(X, y)
-    with pytest.raises(Unsupported, match="inference must be sandwich"):
-        discreet.DPRidge(1.0, bounds=1.0, target=(0, 1), ledger=False, inference="jackknife").fit(X, y)
 
 
 def test_a_fit_with_all_effects_hidden_is_not_summarized(fitted):

@@ -10,7 +10,6 @@ import pytest
 from discreet import DPLinearRegression, DPLogisticRegression, etable
 from discreet.accounting import gaussian
 from discreet.errors import Unsupported
-from discreet.inference.text import DASH
 from discreet.models import Summary
 from discreet.solvers.base import Effects
 from discreet.testing import seeded
@@ -55,25 +54,6 @@ def test_glance_is_one_row_about_the_model():
     nothing = made(hidden=[0, 1]).glance()
     assert nothing[["statistic", "p.value"]].isna().all(axis=None)
     assert nothing.nobs.isna().all()
-
-
-def test_models_stand_side_by_side():
-    one, other = made(("age", "rare", "intercept"), hidden=[1]), made(("age", "sex", "intercept"))
-    table = etable([one, other], labels=["small", "large"])
-    frame = table.frame
-    assert frame.index.tolist()[:8] == ["age", "", "rare", "", "sex", "", "intercept", ""]
-    assert frame["small"].tolist()[:8] == ["1", "(0.1)", DASH, "", "", "", "-1", "(0.1732)"]
-    assert frame["large"].tolist()[:8] == ["1", "(0.1)", "", "", "0", "(0.1414)", "-1", "(0.1732)"]
-    assert frame.loc["model", "small"] == "DPLogisticRegression"
-    text = str(table)
-    assert "noise hides" in text
-    assert "add up" in text
-    assert "hides" not in str(etable(other))
-
-
-@pytest.mark.parametrize(("show", "below"), [("interval", "[0.804, 1.196]"), ("p", "(p < .001)"), (None, "(0.1)")])
-def test_what_stands_below_an_effect(show, below):
-    assert etable(made(("age", "intercept")), show=show).rows[2] == ("", below)
 
 
 def test_hostile_names_break_no_table():
@@ -163,13 +143,3 @@ def test_persons_are_counted_and_an_absent_intercept_is_not_shown():
     assert etable(model).frame.loc["rows"].tolist() == ["5,000 persons"]
     assert summary.contrast("a + b", level=0.999).loc["a + b", ["low", "high"]].between(-1, 2).all()
     assert set(summary.column_tests()) == {"a", "b"}
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("view", ["frame", "conf_int", "cov_params", "ratios", "tidy", "glance", "contrast", "curve"])
-def test_without_pandas_the_remedy_is_named(view, monkeypatch):
-    summary = samples.bent_effects()
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    given = {"contrast": ("age at 40",), "curve": ("age",)}
-    with pytest.raises(Unsupported, match=r"discreet\[tables\]"):
-        getattr(summary, view)(*given.get(view, ()))

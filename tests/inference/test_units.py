@@ -171,10 +171,3 @@ def test_effects_are_per_declared_unit():
     margin = np.column_stack([encoded.encode(rows, 2), np.ones(2)]) @ w
     own = np.column_stack([rows["age"] / 10, rows["sex"], rows["age"] / 10 * rows["sex"], np.ones(2)])
     np.testing.assert_allclose(own @ (found[10].matrix @ w), margin)
-
-
-def test_an_implied_product_and_a_column_of_its_name_are_told_apart():
-    kinds = {"a": Number((0, 1)), "b": Number((0, 1)), "c": Number((0, 1)), "a x b": Number((0, 1))}
-    found = own_units(Schema(kinds, Target("y", range=(0, 1)), interactions=(("a", "b", "c"),)), fit_intercept=True)
-    assert len(set(found.names)) == len(found.names)
-    assert "(a) x (b)" in found.names

@@ -20,8 +20,6 @@ from discreet import (
 from discreet.accounting.cell_counts import ESTIMATED
 from discreet.accounting.certificate import LATER
 from discreet.accounting.plan import Charge
-from discreet.accounting.priced_plan import price_plan
-from discreet.budget import Budget
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 from discreet.errors import AccountingError, LedgerError
@@ -179,16 +177,6 @@ def test_a_run_with_seeded_noise_does_not_become_private_by_an_edit(ledger: Ledg
     assert ledger.verify(certificate).whole is True
     with pytest.raises(LedgerError, match="changed"):
         ledger.verify(replace(certificate, not_private=(), entropy="ChaCha20 keyed by os.urandom"))
-
-
-def test_a_charge_by_hand_is_compared_as_far_as_it_goes(ledger: Ledger) -> None:
-    certificate = fitted(False, dataset=None).certificate_
-    priced = price_plan(certificate.events, Budget(certificate.epsilon, certificate.delta))
-    by_hand = replace(certificate, ledger=ledger.reserve("stays", priced).reference)
-    assert ledger.verify(by_hand, prices=True).whole is False
-    unnoticed = accepted(ledger, by_hand)
-    assert {"unit", "neighbors", "epsilon", "delta", "events", "ledger"}.isdisjoint(unnoticed)
-    assert unnoticed >= {"model", "solver", "assumed_public", "noise_multiplier", "arithmetic", "entropy"}
 
 
 # --- requests ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -69,14 +69,6 @@ def test_a_search_in_several_processes_spends_no_more(path: Path, X: np.ndarray,
         Ledger(path).verify(one.certificate_)
     assert len({one.certificate_.ledger["head"] for one in fitted}) == 4
     get_reusable_executor().shutdown(wait=True)  # no worker outlives the test
-
-
-def test_cross_validation_charges_every_fold(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    scores = cross_val_score(model(path, 0.2), X, y, cv=KFold(4))
-    assert len(scores) == 4
-    assert len(snapshot(path).charges) == 4
-    assert Ledger(path).spent(DATASET).epsilon < 0.8
-    assert Ledger(path).notices() == []
 
 
 @pytest.mark.parametrize("address", ["file", ":memory:"])

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.model_selection import GridSearchCV, KFold
 
 from discreet import Bounds, Budget, DPLogisticRegression, DPRandomizedSearch, Ledger
@@ -199,20 +198,6 @@ def test_a_selection_among_runs_shows_no_more(book, pairs):
     assert shown[0] == shown[1]
 
 
-def test_a_ledger_that_refuses_known_records_is_found(book, pairs, monkeypatch):
-    """The negative control: what fingerprints say must not decide over a fit."""
-    recognize = Ledger.recognize
-
-    def refuse(self, dataset, fingerprint):
-        recognize(self, dataset, fingerprint)
-        if any(one.dataset == "mine" for one in self.notices()):
-            raise LedgerError("these records are known under another name")
-
-    monkeypatch.setattr(Ledger, "recognize", refuse)
-    report = replay(lambda X, y, groups: plain(book(), X, y, groups), pairs.data, pairs.neighbor)
-    assert "raised" in {found.kind for found in report.findings}
-
-
 def test_the_refusal_reads_no_record_and_says_so_in_the_same_words(book, pairs):
     """Whatever is passed as X: a refused fit does not look at it."""
 
@@ -279,16 +264,3 @@ def test_what_is_settled_under_a_request_is_opened_no_more(book, pairs):
     with pytest.raises(LedgerError, match="failed after it was charged"):
         opened("s")
     assert ledger.account("mine").charges == 2
-
-
-@pytest.mark.parametrize("wrong", ["labels", "sparse ranges"])
-def test_mistakes_in_containers_are_refused_before_the_charge(book, pairs, wrong):
-    X, y = pairs.data[:2]
-    ledger = book()
-    words = y.astype(str) if wrong == "labels" else y
-    table = sparse.csr_array(X) if wrong == "sparse ranges" else X
-    bounds = Bounds(features=[(0.5, 1.0)] * 3, classes=(0, 1)) if wrong == "sparse ranges" else BOUNDS
-    with pytest.raises(DiscreetError) as refused:
-        estimator(ledger, bounds=bounds).fit(table, words)
-    assert not isinstance(refused.value, LedgerError)
-    assert ledger.account("mine").charges == 0

@@ -1,7 +1,5 @@
 """A ledger file is used at one place: second names, moved files and copies are refused with the remedy."""
 
-import os
-import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -14,7 +12,6 @@ from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning
-from discreet.ledger import sqlite
 from tests.covering import covering
 from tests.promises.crash.names import HOW, SHARED, second_name
 
@@ -139,21 +136,6 @@ def test_a_folder_that_was_renamed_is_the_same_place(path: Path) -> None:
     assert fits(away / path.name) == 2
 
 
-def test_looking_at_the_place_drops_no_lock_of_sqlite(path: Path) -> None:
-    """A handle that is closed drops a process's POSIX locks on the file, but for one that only names it."""
-    with Ledger(path)._store.reading():
-        sqlite.Place.of(path)
-        assert locks_on(path) > 0
-
-
-def locks_on(path: Path) -> int:
-    table = Path("/proc/locks")
-    if not table.exists():
-        pytest.skip("locks are not listed here")
-    inode = path.stat().st_ino
-    return sum(bool(re.search(rf"POSIX.* {os.getpid()} \S+:{inode} ", line)) for line in table.read_text().splitlines())
-
-
 # --- keys -------------------------------------------------------------------------------------------
 
 
@@ -198,9 +180,3 @@ def test_a_ledger_that_was_cut_short_says_so(path: Path, share: float) -> None:
             use(path)
     path.write_bytes(whole)
     charge(path)
-
-
-def test_an_empty_file_is_no_ledger_or_was_one(path: Path) -> None:
-    path.write_bytes(b"")
-    with pytest.raises(LedgerUnavailable, match=r"not a ledger.*restore"):
-        fits(path)

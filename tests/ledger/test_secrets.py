@@ -17,7 +17,6 @@ from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger
 from discreet.curator import PrivateData
 from discreet.datasets import hospital
 from discreet.errors import LedgerError
-from discreet.ledger.ledger import kept
 
 PASSWORD = "hunter2"
 URLS = {
@@ -90,13 +89,6 @@ def test_clones_and_copies_go_on_with_the_password(url: str) -> None:
         assert one.ledger._address == url
 
 
-def test_what_holds_no_secret_is_kept_as_it_is(tmp_path: Path) -> None:
-    ledger = Ledger(":memory:")
-    for given in (None, False, ledger, ":memory:", "budget.db", tmp_path / "budget.db", "postgresql://ann@db/books"):
-        assert kept(given) is given
-        assert DPLogisticRegression(ledger=given).ledger is given
-
-
 def test_a_url_that_cannot_be_read_is_not_pickled() -> None:
     url = f"postgresql://ann:x@{PASSWORD}@db/books"
     assert PASSWORD not in repr(DPLogisticRegression(ledger=url))
@@ -121,12 +113,6 @@ def test_what_is_neither_a_url_nor_a_path_is_refused_unseen(
             use()
         assert PASSWORD not in str(error.value)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["a:b.db", "C:budget.db", "x/ann:pw@host.db", "mail@host.db", "12:30"])
-def test_odd_paths_are_paths(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Ledger(name).address.endswith(name)
 
 
 def test_errors_and_logs_show_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -148,12 +148,6 @@ def _is_solver(name: str, advice: str) -> bool:
     return name not in ("whitened", "output", "objective", "exponential") or f"'{name}'" in advice
 
 
-def test_advice_is_read_off_a_refusal():
-    assert advised("no: use solver='gcd', 'cd' or 'gd' for this one") == {"gcd", "cd", "gd"}
-    assert advised("objective perturbation is no help: use cd for others") == {"cd"}
-    assert advised("whitened coordinates: declare n") == set()
-
-
 @pytest.mark.few(6)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=name_of)
 @pytest.mark.parametrize("loss", LOSSES, ids=name_of)

@@ -1,14 +1,12 @@
 """Additive models of arrays and frames, and curves as features in pipelines."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from discreet import Bounds, DPLogisticRegression, TableModel
 from discreet.curator import SeededEntropy, use_entropy
-from discreet.errors import MissingBounds, PrivacyWarning, Unsupported
+from discreet.errors import PrivacyWarning, Unsupported
 from discreet.models import CurveFeatures, DPAdditiveClassifier, DPAdditiveRegressor
 from discreet.models.additive import TARGET
 from discreet.schema import Number, Schema, Target
@@ -60,34 +58,6 @@ def test_it_is_the_model_of_the_same_table():
     table = {"x0": X[:, 0], "x1": X[:, 1], TARGET: y}
     same = seeded(TableModel(schema, DPLogisticRegression(), checks=False), table)
     assert np.array_equal(additive.model_.estimator_.coef_, same.estimator_.coef_)
-
-
-def test_frames_keep_their_names_and_take_named_bounds():
-    X, _, y = records(500)
-    frame = pd.DataFrame(X, columns=["wave", "line"])
-    model = DPAdditiveClassifier(bounds={"line": (0, 10), "wave": (-3, 3)}, classes=(0, 1)).fit(frame, y)
-    assert model.feature_names_in_.tolist() == ["wave", "line"]
-    assert np.array_equal(model.predict(frame), model.predict(frame[["line", "wave"]]))
-    assert model.explain(frame[:1]).terms == ("wave", "line")
-
-
-def test_parameters_are_kept_and_facts_are_needed():
-    X, _, y = records(50)
-    model = DPAdditiveClassifier(2.0, bounds=RANGES, classes=(0, 1), terms="linear")
-    assert clone(model).get_params() == model.get_params()
-    with pytest.raises(MissingBounds, match="classes"):
-        DPAdditiveClassifier(bounds=RANGES).fit(X, y)
-    with pytest.raises(MissingBounds, match="target"):
-        DPAdditiveRegressor(bounds=RANGES).fit(X, y)
-    with pytest.raises(MissingBounds, match="ranges"):
-        DPAdditiveRegressor(target=(0, 1)).fit(X, y)
-    with pytest.raises(ValueError, match="terms"):
-        DPAdditiveClassifier(bounds=RANGES, classes=(0, 1), terms="all").fit(X, y)
-    with pytest.raises(Unsupported, match="y and groups"):
-        model.fit(X, y[:-1])
-    with pytest.raises(Unsupported, match="features"):
-        model.fit(X, y).predict(X[:, :1])
-    assert model.model_.schema_.columns["x0"].knots == ()
 
 
 def test_persons_are_protected_where_they_are_named():

@@ -83,10 +83,6 @@ def test_a_long_vector_is_one_line():
     assert "from 0.0 to" in listed
 
 
-def test_without_any_nothing_is_listed():
-    assert "given" not in fitted().certificate_.assumed_public
-
-
 def test_a_curator_of_ones_own_lists_them_too():
     data = PrivateData(np.eye(P), np.array([0, 1, 0]), Bounds(1.0, classes=(0, 1)), ledger=False)
     priced = price_plan(Plan([Release("noisy_gradient", 1, clip=0.5)]), Budget(1.0, 1e-6))

@@ -114,18 +114,6 @@ def test_a_covariance_of_columns_that_do_not_vary_is_not_relied_on():
     assert "noisy_second_moment" in asked
 
 
-@pytest.mark.parametrize("kind", ["scale", "covariance"])
-def test_counts_are_served_with_them(kind):
-    X, t, _ = table()
-    y = np.round(np.abs(t)).clip(0, 9)
-    model = DPPoissonRegressor(
-        1.0, bounds=6.0, target=(0, 9), neighbors="zero_out", ledger=False, public_moments=both()[kind]
-    )
-    asked = releases(model, X, y)
-    assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
-    assert np.isfinite(model.fit(X, y).coef_).all()
-
-
 def exact(model, X, y):
     """Return accuracy or R^2 on synthetic rows."""
     return (accuracy_score if isinstance(model, DPLogisticRegression) else r2_score)(y, model.predict(X))
@@ -193,15 +181,6 @@ def test_moments_are_saved_cloned_certified_and_travel_in_pipelines(tmp_path):
     assert "public_moments" in piped[-1].certificate_.assumed_public["given"]
 
 
-def test_training_coordinates_are_centered_where_ranges_leave_out_zero():
-    X, _, y = table()
-    model = classifier(bounds=[(2000.0, 2020.0)] + [(-6.0, 6.0)] * (P - 1), solver=STAGES["standardized"])
-    X = np.column_stack([np.full(len(X), 2012.0), X[:, 1:]])
-    moments = np.append(2015.0, np.zeros(P - 1)), np.ones(P)
-    known = model.set_params(public_moments=moments).fit(X, y).certificate_.assumed_public["given"]["public_moments"]
-    assert (known["mean"][0], known["scale"][0]) == pytest.approx((0.5, 0.1))
-
-
 @covering(("kind", ["whitened", "standardized", "declared", "recipe", "newton"]), ("relation", RELATIONS))
 def test_fits_with_public_moments_replay_on_neighbors(kind, relation):
     data = small_table("logistic", "dense", False)
@@ -220,24 +199,6 @@ def test_sparse_records_take_scales():
     assert np.isfinite(model.fit(X, y).coef_).all()
     with pytest.raises(Unsupported, match="diagonal"):
         classifier(solver=STAGES["declared"], public_moments=both()["scale"]).fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("moments", "words"),
-    [
-        (np.zeros(P), "pair"),
-        (("a", np.ones(P)), "numbers"),
-        ((np.zeros(2), np.ones(2)), "features"),
-        ((np.zeros(P), np.full(P, np.nan)), "finite"),
-        ((np.zeros(P), -np.ones(P)), "negative"),
-        ((np.zeros(P), np.tri(P)), "symmetric"),
-        ((np.zeros(P), np.eye(P) - 2.0 / P), "eigenvalue"),
-    ],
-)
-def test_what_are_no_moments_is_refused_with_a_remedy(moments, words):
-    X, _, y = table(100)
-    with pytest.raises(Unsupported, match=words):
-        classifier(public_moments=moments).fit(X, y)
 
 
 def test_a_solver_that_estimates_no_moments_refuses_them():

@@ -22,12 +22,11 @@ from discreet.curator import Groups, measure_private, private_data, session
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.metrics import noisy_sums, roc, row_values
 from discreet.curator.metrics.intervals import Noise, Spectrum
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import Unsupported
 from discreet.models import PrivateScore
-from discreet.models.scores import outlook, released
+from discreet.models.scores import released
 from tests.covering import covering
 from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
-from tests.replaying import window
 
 ALL = [
     *METRICS.items(),
@@ -161,26 +160,11 @@ def test_intervals_cover(metric, name, situation):
     assert covered(metric, name, relation, level, **settings) >= least(level, metric)
 
 
-@covering((("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")]), ("relation", RELATIONS))
-def test_they_are_not_wider_than_they_need_to_be(metric, name, relation):
-    assert covered(metric, name, relation, 0.8) <= 0.8 + 3.7 * math.sqrt(0.16 / RUNS[metric]) + (
-        0.1 if metric == "r2" else 0
-    )
-
-
 @pytest.mark.few(1)
 @covering(("delta", [0.0, 1e-5]), (("metric", "name"), [("accuracy", "logistic"), ("r2", "ridge")]))
 def test_half_the_noise_in_the_interval_is_found(metric, name, delta, monkeypatch):
     monkeypatch.setattr(noisy_sums, "GUARD", 0.5)
     assert coverage(metric, name, "replace_one", 0.8, delta=delta) < least(0.8, metric)
-
-
-def test_a_wrong_area_is_found(monkeypatch):
-    """The area's interval has room to spare; without the sums' noise and the equal bins it does not cover."""
-    monkeypatch.setattr(Noise, "combined", lambda self, weights, alpha: 0.0)
-    monkeypatch.setattr(Noise, "product", lambda self, *given: 0.0)
-    monkeypatch.setattr(roc._Histogram, "ties", lambda self, alpha: 0.0)
-    assert coverage("auc", "logistic", "replace_one", 0.8) < least(0.8, "auc")
 
 
 @pytest.mark.parametrize("is_laplace", [False, True])
@@ -294,37 +278,7 @@ class Recorded:
         return np.asarray(table.power(2).sum(axis=0), dtype=float).ravel(), Noise(0.0)
 
 
-@pytest.mark.parametrize(
-    ("metric", "name", "by", "word"),
-    [
-        ("auc", "logistic", 0, "not taken by group"),
-        ("accuracy", "logistic", "nothing", "features of the model"),
-        ("accuracy", "logistic", 7, "features of the model"),
-        ("accuracy", "logistic", [], "name a feature"),
-        ("accuracy", "logistic", [0, 1], "range"),
-        ("brier", "svc", None, "probabilities"),
-        ("calibration", "softmax", None, "two classes"),
-        ("log_loss", "ridge", None, "numeric targets"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(metric, name, by, word):
-    X, y = table(name)
-    with pytest.raises(Unsupported, match=word):
-        private_score(model_of(name), X, y, metric=metric, by=by, epsilon=1.0, ledger=False)
-
-
 # --- containers -------------------------------------------------------------------------------------
-
-
-@covering((("metric", "name"), [*METRICS.items(), ("r2", "poisson")]), ("relation", RELATIONS), ("delta", [0.0, 1e-5]))
-def test_a_stream_is_scored_as_an_array_is(metric, name, relation, delta):
-    X, y = table(name)
-    persons = np.arange(len(y), dtype=np.int64) % 200
-    for groups in (None, persons):
-        facts = {"seed": 3, "neighbors": relation, "delta": delta}
-        array = scored(name, metric, X, y, groups, **facts)
-        for rows in (70, 1000):
-            assert scored(name, metric, Stream(X, y, groups, rows), None, **facts) == array
 
 
 @pytest.mark.parametrize(("metric", "name"), METRICS.items())
@@ -338,19 +292,6 @@ def test_frames_lists_and_compressed_rows_are_scored_alike(metric, name):
     assert scored(name, metric, X.tolist(), y.tolist(), seed=3) == array
     assert public_score(model_of(name), sparse.csr_array(X), y, metric) == public_score(model_of(name), X, y, metric)
     assert public_score(model_of(name), Stream(X, y), metric=metric) == public_score(model_of(name), X, y, metric)
-
-
-@pytest.mark.parametrize("name", ["logistic", "softmax", "poisson"])
-def test_a_rows_margin_is_its_own(name):
-    """In every bit, whatever stands beside it."""
-    X, _ = table(name, 97)
-    known = released(model_of(name), X)
-    whole = known.margins(X)
-    alone = np.concatenate([known.margins(row[None, :]) for row in X])
-    shuffled = np.random.default_rng(0).permutation(len(X))
-    assert np.array_equal(whole, alone, equal_nan=True)
-    assert np.array_equal(known.margins(X[shuffled]), whole[shuffled], equal_nan=True)
-    assert np.array_equal(known.sparse_margins(sparse.csr_array(X)), whole, equal_nan=True)
 
 
 # --- paying -----------------------------------------------------------------------------------------
@@ -389,17 +330,6 @@ def test_a_score_is_charged_before_it_is_read(metric, name, path):
     assert pure.certificate.delta == 0
 
 
-def test_the_same_rows_are_recognized_whatever_was_asked(path):
-    """The owner sees the rows' fingerprint, not that of what was computed from them."""
-    X, y = table("logistic")
-    for metric in ("accuracy", "auc"):
-        scored("logistic", metric, X, y, epsilon=0.1, ledger=path, dataset="stays")
-    scored("logistic", "auc", Stream(X, y), None, epsilon=0.1, ledger=path, dataset="stays")
-    assert not Ledger(path).notices()
-    scored("logistic", "auc", X[:500], y[:500], epsilon=0.1, delta=0.0, ledger=path, dataset="pure")
-    assert Ledger(path).notices()
-
-
 @covering((("metric", "name"), METRICS.items()), ("delta", [0.0, 1e-5]))
 def test_the_certificate_lists_every_release(metric, name, delta):
     X, y = table(name)
@@ -416,39 +346,6 @@ def test_the_certificate_lists_every_release(metric, name, delta):
 
 
 # --- refusals ---------------------------------------------------------------------------------------
-
-
-def test_refusals_name_the_remedy():
-    X, y = table("logistic")
-    with pytest.raises(Unsupported, match="two classes"):
-        scored("softmax", "auc", X, y)
-    for name, metric in (("logistic", "r2"), ("ridge", "accuracy"), ("ridge", "auc")):
-        with pytest.raises(Unsupported, match="metric='auto'"):
-            scored(name, metric, X, y)
-    with pytest.raises(Unsupported, match="metric must be"):
-        scored("logistic", "f1", X, y)
-    with pytest.raises(Unsupported, match="level"):
-        scored("logistic", "auto", X, y, level=95)
-    with pytest.raises(MissingBounds, match="give delta"):
-        scored("logistic", "auto", X, y, delta=None, neighbors="add_remove")
-    with pytest.raises(Unsupported, match="fitted estimators"):
-        private_score(object(), X, y, epsilon=1.0)
-    with pytest.raises(Unsupported, match="pass y"):
-        scored("logistic", "auto", X, None)
-    with pytest.raises(Unsupported, match="one target for each row"):
-        scored("logistic", "auto", X, y[:-1])
-    with pytest.raises(Unsupported, match="one target for each row"):
-        public_score(model_of(), X, y[:-1])
-    with pytest.raises(ValueError, match="features"):
-        scored("logistic", "auto", X[:, :2], y)
-    with pytest.raises(Unsupported, match="columns"):
-        scored("logistic", "auto", Stream(X[:, :2], y), None)
-    with pytest.raises(Unsupported, match="brings its own"):
-        scored("logistic", "auto", Stream(X, y), y)
-    broken = model_of()
-    broken.coef_ = broken.coef_ * np.nan
-    with pytest.raises(Unsupported, match="not finite"):
-        private_score(broken, X, y, epsilon=1.0, ledger=False)
 
 
 @pytest.mark.parametrize("score", [private_score, public_score])
@@ -477,16 +374,6 @@ def test_a_fitted_model_and_its_frame():
         private_score(model, frame[["b", "a", "c"]], y, epsilon=1.0, ledger=False)
 
 
-def test_margins_of_one_value():
-    """A model without slopes: everything is a tie, and nothing divides by zero."""
-    X, y = table("logistic")
-    flat = model_of()
-    flat.coef_ = np.zeros((1, 3))
-    found = private_score(flat, X, y, metric="auc", epsilon=1.0, delta=1e-5, ledger=False)
-    assert found.low <= 0.5 <= found.high
-    assert public_score(flat, X, y, "auc").value == 0.5
-
-
 def test_r2_brings_the_root_mean_squared_error_of_the_same_release():
     model, (X, y) = model_of("ridge"), table("ridge", 2000)
     truth, misses = by_hand(model, X, y, "rmse"), 0
@@ -501,23 +388,6 @@ def test_r2_brings_the_root_mean_squared_error_of_the_same_release():
     assert misses <= 3  # a chance below 1e-7
     (exact,) = public_score(model, X, y).parts
     assert exact.value == pytest.approx(truth)
-
-
-def test_errors_in_the_targets_unit_need_fewer_rows_than_r2():
-    model, (X, y) = model_of("ridge"), table("ridge", 150)
-    settings = {"epsilon": 0.5, "ledger": False}
-    assert private_score(model, X, y, metric="r2", **settings).low < 0
-    for metric in ("mae", "rmse"):
-        found = private_score(model, X, y, metric=metric, **settings)
-        assert 0 <= found.low <= found.high <= 5.0
-
-
-def test_what_public_facts_tell_of_r2_is_said():
-    facts = {"metric": "auto", "delta": None, "neighbors": "replace_one", "level": 0.95}
-    assert "wider than 0 to 1" in outlook(model_of("ridge"), 3613, epsilon=0.5, **facts)
-    assert outlook(model_of("ridge"), 3_613_000, epsilon=0.5, **facts) is None
-    assert outlook(model_of("ridge"), 3613, epsilon=0.05, **{**facts, "metric": "rmse"}) is None
-    assert outlook(model_of("logistic"), 3613, epsilon=0.05, **facts) is None
 
 
 def test_a_score_under_a_charge_id_is_charged_and_released_once(tmp_path):
@@ -552,23 +422,6 @@ def ledger():
 
 def charges(ledger):
     return [entry for entry in ledger.entries() if entry.kind == "charge"]
-
-
-def many_classes(count):
-    model = DPLogisticRegression(bounds=Bounds(1.0, classes=tuple(range(count))))
-    model.n_features_in_, model.classes_ = 2, np.arange(count)
-    model.coef_, model.intercept_ = np.zeros((count, 2)), np.zeros(count)
-    return model
-
-
-@pytest.mark.parametrize("count", [1024, 1030, 2000])
-def test_a_confusion_matrix_of_too_many_classes(ledger, count):
-    model, X, y = many_classes(count), np.zeros((40, 2)), np.arange(40)
-    with pytest.raises(Unsupported, match="metric='accuracy'"):
-        private_score(model, X, y, metric="confusion", epsilon=1.0, ledger=ledger, dataset="people")
-    assert charges(ledger) == []
-    private_score(model, X, y, metric="accuracy", epsilon=1.0, ledger=ledger, dataset="people")
-    assert len(charges(ledger)) == 1
 
 
 def test_the_most_cells_are_what_one_scale_holds():
@@ -616,16 +469,6 @@ def test_a_budget_is_served_or_not_charged(metric, epsilon):
         assert charges(ledger) == []
     else:
         assert len(charges(ledger)) == 1
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_the_rehearsal_is_not_observed(metric):
-    """What is measured before the charge is of no row, and no observer takes it for an answer."""
-    name = METRICS[metric]
-    X, y = table(name, n=50)
-    with window() as seen:
-        score = private_score(model_of(name), X, y, metric=metric, epsilon=1.0, delta=1e-5, ledger=False)
-    assert len(seen) == sum(event.count for event in score.certificate.events)
 
 
 def test_the_roc_curve_is_within_its_band_and_drawn():

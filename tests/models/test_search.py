@@ -1,16 +1,13 @@
 """DPRandomizedSearch: what is released, at what price, and what it refuses."""
 
 import math
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
+from sklearn.base import clone
 
 import discreet
 from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, DPRandomizedSearch, DPRidge
@@ -18,13 +15,10 @@ from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.selection import Stopping
-from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.records import split
-from discreet.curator.session import observe
-from discreet.errors import MissingBounds, PlanViolation, Unsupported
+from discreet.errors import PlanViolation, Unsupported
 from discreet.models import search as selection_module
 from discreet.models.fit import solver_names
-from discreet.models.search_price import kinds, stopping_of
 from discreet.solvers import GradientDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.covering import covering
@@ -191,37 +185,10 @@ def test_a_run_releases_what_was_priced_and_no_more(rows, monkeypatch):
     assert not model.certificate_.is_private  # somebody looked
 
 
-def test_pure_budgets(rows):
-    model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=2, clip=0.5)]}, epsilon=4.0, delta=0)
-    assert model.offer(300, 3).run.epsilon == pytest.approx(2.0)
-    assert model.fit(*rows).certificate_.verify().epsilon == pytest.approx(4.0)
-    geometric = clone(model).set_params(stopping="geometric")
-    assert geometric.offer(300, 3).run.epsilon == pytest.approx(4 / 3)
-    with pytest.raises(Unsupported, match="pure"):
-        clone(model).set_params(stopping="poisson").fit(*rows)
-
-
 def test_no_privacy_is_said(rows):
     model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=3)]}, epsilon=math.inf).fit(*rows)
     assert not model.certificate_.is_private
     assert model.best_score_ == pytest.approx(model.score(*rows), abs=0.2)
-
-
-def test_the_law_by_default():
-    assert stopping_of("auto", None, 50, pure=False) == Stopping(10.0, None)
-    assert stopping_of("auto", None, 6, pure=False) == Stopping(6.0, None)
-    assert stopping_of("auto", None, 3, pure=False) == Stopping(3.0, 0.0)
-    assert stopping_of("auto", None, 1, pure=False) == Stopping(2.0, 0.0)
-    assert stopping_of("auto", 30.0, 50, pure=False) == Stopping(30.0, 0.0)
-    assert stopping_of("auto", None, 50, pure=True) == Stopping(10.0, 0.0)
-    assert stopping_of("geometric", 7, 50, pure=False) == Stopping(7, 1.0)
-
-
-def test_gaussian_runs_are_one_kind():
-    runs = [(Gaussian(2.0, 4),), (Gaussian(1.0), Gaussian(3.0)), (Gaussian(9.0),)]
-    ((event,),) = kinds(runs)
-    assert 1 / event.noise_multiplier >= max(1.0, math.hypot(1, 1 / 3))
-    assert 1 / event.noise_multiplier == pytest.approx(math.hypot(1, 1 / 3))
 
 
 def test_a_candidate_that_releases_something_else_is_stopped(rows, monkeypatch):
@@ -282,56 +249,6 @@ def test_noise_is_fresh_in_every_run(monkeypatch):
     assert_fresh_noise(selecting("logistic", "zero_out"), table("logistic", n=40), runs=2)
 
 
-def test_noise_that_serves_twice_is_found(monkeypatch):
-    monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
-    monkeypatch.setattr("discreet.curator.session.current_entropy", lambda: SeededEntropy(3))
-    with pytest.raises(AssertionError, match="noise"):
-        assert_fresh_noise(selecting("logistic", "zero_out"), table("logistic", n=40), runs=1)
-
-
-def test_a_score_without_noise_is_found(monkeypatch):
-    from discreet.curator.queries import choices
-
-    plain = choices.noisy_score
-
-    def bare(session, loss, w, error):
-        monkeypatch.setattr(session, "noise", lambda release, unit, count: np.zeros(count, dtype=np.int64))
-        return plain(session, loss, w, error)
-
-    monkeypatch.setattr(choices, "noisy_score", bare)
-    monkeypatch.setattr(Stopping, "draw", lambda self, word: 4)
-    with pytest.raises(AssertionError, match="noise"):
-        assert_fresh_noise(selecting("logistic", "zero_out"), table("logistic", n=40), runs=1)
-
-
-def test_the_same_records_for_fit_and_score_are_found(monkeypatch):
-    """The parts are disjoint: a record that is changed moves the gradients, or the score, never both."""
-
-    def moved(split):
-        monkeypatch.setattr(selection_module, "split", split)
-        monkeypatch.setattr(Stopping, "draw", lambda self, word: 1)
-        data = table("logistic", n=40)
-        changed = data._replace(y=np.where(np.arange(40) == 0, 1 - data.y, data.y))
-        seen = []
-        for one in (data, changed):
-            exact = []
-
-            def look(measurement, exact=exact):
-                exact.append((measurement.query, measurement.exact.copy()))
-                return 0 * measurement.noisy
-
-            with discreet.testing.seeded(1), observe(look):
-                selecting("logistic", "replace_one")(*one)
-            seen.append(exact)
-        return {a[0] for a, b in zip(*seen, strict=True) if (a[1] != b[1]).any()}
-
-    def overlapping(X, y, groups, numerator, held):
-        return split.Part(X[:-held], y[:-held], None), split.Part(X[:held], y[:held], None)
-
-    assert len(moved(split.split)) == 1
-    assert len(moved(overlapping)) == 2
-
-
 @pytest.mark.parametrize("kind", ["array", "frame", "list", "csr", "coo"])
 def test_parts(kind, seeded):
     X, y = np.arange(60.0).reshape(30, 2), np.arange(30)
@@ -364,93 +281,7 @@ def test_persons_stay_together(names, seeded):
 # -------------------------------------------------------------------------------------------- scikit-learn
 
 
-def test_clone_parameters_and_tags():
-    chosen = DPRandomizedSearch(classifier(), FEW, epsilon=2.0, stopping="geometric", mean_runs=7)
-    copy = clone(chosen)
-    assert copy.get_params(deep=False).keys() == chosen.get_params(deep=False).keys()
-    assert copy.set_params(estimator__alpha=0.5, epsilon=1.0).estimator.alpha == 0.5
-    assert is_classifier(chosen)
-    assert is_regressor(DPRandomizedSearch(None, [DPRidge(bounds=1.0, target=(0, 1))]))
-    assert not hasattr(DPRandomizedSearch(DPRidge(bounds=1.0)), "predict_proba")
-    assert hasattr(chosen, "predict_proba")
-    with pytest.raises(NotFittedError):
-        chosen.predict(np.zeros((2, 3)))
-
-
-def test_frames_and_names(rows):
-    frame = pd.DataFrame(rows[0], columns=["a", "b", "c"])
-    bounds = dict.fromkeys(frame, (-1, 1))
-    estimator = DPLogisticRegression(bounds=bounds, classes=(-1, 1))
-    model = DPRandomizedSearch(estimator, FEW, epsilon=3.0)
-    assert model.offer(300, 3).price.epsilon <= 3
-    model.fit(frame, pd.Series(rows[1]))
-    assert model.best_estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
-
-
-def test_forms_of_candidates(rows):
-    explicit = DPRandomizedSearch(classifier(), [{"alpha": 1e-3}, {"alpha": 1e-2, "solver": "gd"}], epsilon=3.0).fit(
-        *rows
-    )
-    assert explicit.best_params_["alpha"] in (1e-3, 1e-2)
-    listed = DPRandomizedSearch(None, [classifier(alpha=1e-3), classifier(solver="gd")], epsilon=3.0).fit(*rows)
-    assert listed.best_params_["candidate"] in (0, 1)
-
-
 # ----------------------------------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(
-    ("estimator", "candidates", "message"),
-    [
-        (classifier(), None, "no candidates"),
-        (classifier(), [], "no candidates"),
-        (classifier(), {"alpha": []}, "alpha lists the values to try, at least one"),
-        (None, {"alpha": [1.0]}, "need an estimator"),
-        (classifier(), {"epsilon": [1.0, 2.0]}, "cannot have their own epsilon"),
-        (classifier(), [{"neighbors": "zero_out"}], "cannot have their own neighbors"),
-        (make_pipeline(classifier()), {"memory": [None]}, "own private estimators"),
-        (None, [DPLogisticRegression], "own private estimators"),
-        (None, [classifier(), DPLogisticRegression(bounds=1.0, classes=(0, 1))], "same classes"),
-        (DPLogisticRegression(bounds=1.0), {"alpha": [1.0]}, "classes are not declared"),
-        (DPRidge(bounds=1.0), {"alpha": [1.0]}, "target's range"),
-        (DPLogisticRegression(classes=(0, 1)), {"alpha": [1.0]}, "ranges of the features"),
-        (classifier(), {"solver": ["newton"]}, "solver must be"),
-    ],
-)
-def test_refused_candidates(rows, estimator, candidates, message):
-    with pytest.raises(ValueError, match=message):
-        DPRandomizedSearch(estimator, candidates, epsilon=2.0).fit(*rows)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"stopping": "fixed"}, "stopping must be"),
-        ({"validation_fraction": 0.0}, "validation"),
-        ({"validation_fraction": 1.0}, "validation"),
-        ({"validation_fraction": 1e-9}, "validation"),
-        ({"mean_runs": -3.0}, "mean"),
-        ({"mean_runs": 1.0, "stopping": "geometric"}, "mean"),
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"delta": 2.0}, "delta"),
-        ({"neighbors": "friends"}, "neighbors"),
-        ({"neighbors": "add_remove"}, "n is private"),
-    ],
-)
-def test_refused_settings(rows, settings, message):
-    with pytest.raises(discreet.DiscreetError, match=message):
-        DPRandomizedSearch(classifier(), FEW, **settings).fit(*rows)
-
-
-def test_refused_data(rows):
-    with pytest.raises(ValueError, match="target y is None"):
-        DPRandomizedSearch(classifier(), FEW).fit(rows[0], None)
-    with pytest.raises(Unsupported, match="too few"):
-        DPRandomizedSearch(classifier(), FEW).fit(rows[0][:1], rows[1][:1])
-    with pytest.raises(Unsupported, match="one target for each row"):
-        DPRandomizedSearch(classifier(), FEW).fit(rows[0], rows[1][:-1])
-    with pytest.raises(MissingBounds, match="declared n"):
-        DPRandomizedSearch(DPLogisticRegression(bounds=Bounds(1.0, classes=(-1, 1), n=7)), FEW).fit(*rows)
 
 
 def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkeypatch):
@@ -465,18 +296,6 @@ def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkey
     with pytest.raises(Unsupported, match="no"):
         DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
     assert len(asked) == 1
-
-
-def test_warnings_of_runs_are_not_seen(rows, monkeypatch, recwarn):
-    fit = DPLogisticRegression.fit
-
-    def warns(self, *args):
-        warnings.warn("this run saw something", stacklevel=1)
-        return fit(self, *args)
-
-    monkeypatch.setattr(DPLogisticRegression, "fit", warns)
-    DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="geometric").fit(*rows)
-    assert not [one for one in recwarn if "this run" in str(one.message)]
 
 
 def test_the_price_is_known_before_any_record():
@@ -507,9 +326,3 @@ def test_candidates_that_cannot_be_fitted_are_refused_before_the_charge(candidat
     with pytest.raises(discreet.DiscreetError):
         search.fit(np.ones((60, 2)), [0, 1] * 30)
     assert len(ledger.entries()) == 1  # the grant
-
-
-def test_a_candidate_may_start_from_a_released_model():
-    model = discreet.DPLogisticRegression(bounds=discreet.Bounds(1.0, classes=(0, 1)), solver="gd")
-    found = discreet.DPRandomizedSearch(model, [{"start": ([0.5, 0.0], 0.1)}], epsilon=1.0, delta=1e-6)
-    assert found.fit(np.ones((60, 2)), [0, 1] * 30).best_params_ == {"start": ([0.5, 0.0], 0.1)}

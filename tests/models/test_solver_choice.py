@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from discreet import (
     Bounds,
@@ -21,22 +20,17 @@ from discreet import (
     DPRidge,
 )
 from discreet.bounds import Domain
-from discreet.default import Recipe
-from discreet.default.table import FORMS, GREEDY, LEAST_MEAN, SCALES, WEAK, choose
+from discreet.default.table import choose
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.models.fit import choose_solver, fills
+from discreet.models.fit import fills
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent
 from discreet.solvers.coordinates import WIDEST
-from discreet.solvers.signal import PRIVATE_N, Signal
-from tests.covering import covering
 
 LIMIT = "without noise, full gradients reach the optimum"
 ESTIMATE = "estimating the mean and covariance first improves accuracy"
 DIAGONAL = "the signal is too weak to estimate a covariance"
 DECLARED = "the signal is too weak to estimate coordinates"
-ANY = "full gradients serve any penalty and any records"
-WIDE = "rows of sparse or very wide records have the noise of their own length only"
 ONE = "one release is cheapest where noise is pure"
 FULL = "full batches have the least noise per pass"
 FEW = "greedy steps find the few columns that matter"
@@ -66,23 +60,6 @@ def line(name, reason):
     return name, f"auto chose {name}: {reason}"
 
 
-def rows_for(least, notion, loss, p=5, relation="zero_out", epsilon=1.0):
-    """Return the smallest n whose signal, of this notion, is at least so much."""
-    budget = Budget(epsilon, 1e-6, relation)
-    return math.ceil(least / getattr(Signal.of(a_domain(loss, 1, p, relation), budget), notion))
-
-
-def test_every_reason_is_tested_here():
-    assert {one.reason for one in FORMS} == {LIMIT, ESTIMATE, DIAGONAL, DECLARED, ANY, WIDE, ONE, FULL, FEW}
-
-
-def test_without_noise_it_is_gradient_descent():
-    for loss in (*CLASSES, *NUMBERS, *COUNTS):
-        for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
-            for facts in ({}, {"n": 10}, {"sparse": True}, {"p": 5000}, {"relation": "add_remove", "n": None}):
-                assert chosen(loss, penalty, math.inf, **facts) == line("gd", LIMIT)
-
-
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS, *COUNTS], ids=lambda one: type(one).__name__)
 def test_every_loss_and_penalty_with_signal_is_served_by_a_recipe(loss):
     for facts in ({}, {"p": 60}, {"relation": "replace_one"}, {"grouped": True}, {"relation": "add_remove", "n": None}):
@@ -91,122 +68,9 @@ def test_every_loss_and_penalty_with_signal_is_served_by_a_recipe(loss):
                 assert chosen(loss, penalty, **facts) == line("recipe", ESTIMATE)
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("loss", CLASSES, ids=lambda one: type(one).__name__)
-def test_classes_have_scales_before_they_have_a_covariance(loss, relation):
-    full, scales = (rows_for(least, "per_row", loss, relation=relation) for least in (SCALES, WEAK))
-    for penalty in (*SMOOTH, *OTHER, Box(-1.0, 1.0)):
-        for grouped in (False, True):
-            facts = {"relation": relation, "grouped": grouped}
-            assert chosen(loss, penalty, n=full, **facts) == line("recipe", ESTIMATE)
-            assert chosen(loss, penalty, n=full - 1, **facts) == line("recipe", DIAGONAL)
-            assert chosen(loss, penalty, n=scales, **facts) == line("recipe", DIAGONAL)
-            assert chosen(loss, penalty, n=scales - 1, **facts) == line("recipe", DECLARED)
-
-
-@covering(
-    (("least", "notion", "p"), [(LEAST_MEAN, "total", 5), (WEAK, "per_row", 400)]),
-    ("relation", ["zero_out", "replace_one"]),
-)
-@pytest.mark.parametrize("loss", [*NUMBERS, *COUNTS], ids=lambda one: type(one).__name__)
-def test_numbers_and_counts_with_a_weak_signal_keep_the_declared_coordinates(least, notion, p, loss, relation):
-    n = rows_for(least, notion, loss, p, relation)
-    for penalty in SMOOTH:
-        assert chosen(loss, penalty, n=n, p=p, relation=relation) == line("recipe", ESTIMATE)
-        assert chosen(loss, penalty, n=n - 1, p=p, relation=relation) == line("recipe", DECLARED)
-
-
 def greedy(loss, penalty):
     """Say whether greedy steps may serve: one output, and a penalty that says that few columns matter."""
     return loss.n_outputs == 1 and isinstance(penalty, (L1, ElasticNet))
-
-
-ONE_OUTPUT = [loss for loss in (*CLASSES, *NUMBERS, *COUNTS) if loss.n_outputs == 1]
-
-
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
-@pytest.mark.parametrize("loss", ONE_OUTPUT, ids=lambda one: type(one).__name__)
-def test_an_l1_penalty_with_little_signal_per_coefficient_is_for_greedy_steps(loss, relation):
-    n = rows_for(GREEDY, "per_coefficient", loss, 100, relation)
-    for penalty in (L1(0.1), ElasticNet(0.1, 0.1)):
-        assert greedy(loss, penalty)
-        assert chosen(loss, penalty, n=n, p=100, relation=relation) == line("recipe", ESTIMATE)
-        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation) == line("gcd", FEW)
-        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, sparse=True) == (
-            line("wide", WIDE) if loss.task == "classification" else line("gd", ANY)
-        )
-        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation, delta=0.0) == line("gd", FULL)
-    for penalty in (*SMOOTH, Box(-1.0, 1.0)):
-        assert chosen(loss, penalty, n=n - 1, p=100, relation=relation)[0] == "recipe"
-
-
-def test_several_classes_have_no_greedy_steps():
-    for n in (100, 20_000):
-        assert chosen(Softmax(3), L1(0.1), n=n, p=100)[0] == "recipe"
-
-
-@pytest.mark.parametrize("facts", [{"sparse": True}, {"p": WIDEST + 1, "n": 10**6}])
-def test_records_whose_second_moments_do_not_fit(facts):
-    for loss in (*CLASSES, *NUMBERS, *COUNTS):
-        for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
-            follows = loss.task == "classification" and penalty.l1_l2 is not None
-            assert chosen(loss, penalty, **facts) == (line("wide", WIDE) if follows else line("gd", ANY))
-
-
-@pytest.mark.parametrize("loss", CLASSES, ids=lambda one: type(one).__name__)
-def test_sparse_records_without_the_signal_of_a_mean_have_full_gradients(loss):
-    n = rows_for(LEAST_MEAN, "total", loss)
-    for penalty in SMOOTH:
-        assert chosen(loss, penalty, n=n, sparse=True) == line("wide", WIDE)
-        assert chosen(loss, penalty, n=n - 1, sparse=True) == line("gd", ANY)
-
-
-def test_pure_budgets():
-    for penalty in SMOOTH:
-        for facts in ({}, {"n": 100}, {"sparse": True}):
-            for loss in CLASSES:
-                assert chosen(loss, penalty, delta=0.0, **facts) == line("objective", ONE)
-        for loss in CLASSES:
-            assert chosen(loss, penalty, delta=0.0, grouped=True) == line("gd", FULL)
-        for loss in COUNTS:
-            assert chosen(loss, penalty, delta=0.0) == line("gd", FULL)
-        for loss in NUMBERS:
-            assert chosen(loss, penalty, delta=0.0) == line("recipe", ESTIMATE)
-            assert chosen(loss, penalty, delta=0.0, n=10) == line("recipe", DECLARED)
-            assert chosen(loss, penalty, delta=0.0, sparse=True) == line("gd", FULL)
-    for loss in (*CLASSES, *NUMBERS, *COUNTS):
-        for penalty in (*SEPARABLE, *OTHER):
-            assert chosen(loss, penalty, delta=0.0) == line("gd", FULL)
-
-
-def test_one_release_is_for_pure_budgets_only():
-    for loss in (*CLASSES, *NUMBERS, *COUNTS):
-        for penalty in (*SMOOTH, *SEPARABLE, *OTHER):
-            for facts in ({}, {"n": 10}, {"n": 100}, {"sparse": True}, {"p": 400, "n": 100}):
-                assert chosen(loss, penalty, **facts)[0] != "objective"
-
-
-def test_the_coordinates_are_those_of_the_line():
-    middling = rows_for(SCALES, "per_row", Logistic()) - 1
-    for loss, n, coordinates in (
-        (Squared(), 10, "declared"),
-        (Squared(), 20_000, "full"),
-        (Logistic(), 10, "declared"),
-        (Logistic(), middling, "diagonal"),
-        (Logistic(), middling + 1, "full"),
-        (Poisson(3.0), 10, "declared"),
-        (Poisson(3.0), 20_000, "full"),
-    ):
-        for name in ("auto", "recipe"):
-            made, _ = choose_solver(name, a_domain(loss, n), loss, L2(0.1), Budget(1.0, 1e-6, "zero_out"))
-            assert isinstance(made, Recipe)
-            assert made.coordinates == coordinates
-            assert coordinates == "full" or (made.n_travel, made.n_newton) == (0, 0)
-
-
-def test_a_private_n_counts_as_the_usual_one():
-    unknown = chosen(Squared(), L1(0.1), relation="add_remove", n=None)
-    assert unknown == chosen(Squared(), L1(0.1), relation="add_remove", n=PRIVATE_N)
 
 
 # ------------------------------------------------------------------------------- fits
@@ -260,14 +124,6 @@ def test_the_reason_stands_in_the_certificate(name):
     assert str(reason) in str(model.certificate_)
 
 
-def test_sparse_numbers_in_the_certificate():
-    """Zeros are stored where that is small and n is public: then the covariance can be estimated."""
-    X = sparse.random_array((3000, 3), density=0.3, rng=np.random.default_rng(0), format="csr")
-    assert f"auto chose recipe: {ESTIMATE}" in notes_of(DPRidge(2.0, 1e-6, **NUMBER), X)
-    unfilled = DPRidge(2.0, 1e-6, neighbors="add_remove", **NUMBER)
-    assert f"auto chose gd: {ANY}" in notes_of(unfilled, X)
-
-
 @pytest.mark.parametrize("loss", [*CLASSES, *NUMBERS])
 def test_zeros_are_stored_where_dense_records_would_have_estimated_coordinates(loss):
     for facts, expected in (
@@ -315,8 +171,3 @@ def test_the_choice_under_add_remove_does_not_count_records():
         for n in (3, 400)
     ]
     assert seen[0] == seen[1]
-
-
-def test_a_name_that_was_asked_for_is_said_so():
-    assert "gd was asked for" in notes_of(DPRidge(2.0, 1e-6, solver="gd", **NUMBER))
-    assert "recipe was asked for" in notes_of(DPRidge(2.0, 1e-6, solver="recipe", **NUMBER))

@@ -5,12 +5,11 @@ import pytest
 from sklearn.base import clone
 
 import discreet
-from discreet import Bounds, DPLinearRegression, DPLogisticRegression
+from discreet import DPLogisticRegression
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Recoding
 from discreet.default import Recipe, Shares
-from discreet.errors import Unsupported
 from discreet.solvers import (
     AdaptiveDescent,
     CoordinateDescent,
@@ -66,24 +65,6 @@ def test_a_start_at_the_optimum_stays_there_without_noise(solver, optimum):
     assert again.intercept_ == pytest.approx(optimum.intercept_, abs=2e-3)
 
 
-def test_newton_steps_start_from_it():
-    X, margins, _ = table()
-    words = {"bounds": RANGES, "target": (-20, 20), "neighbors": "zero_out", "ledger": False, "epsilon": np.inf}
-    start = (np.array([0.8, -0.3, 2.0]), 3.0)
-    found = DPLinearRegression(**words, solver=Recipe(n_steps=1, n_newton=1), start=start).fit(X, margins)
-    assert found.coef_ == pytest.approx(start[0], abs=1e-3)
-
-
-@pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: type(one).__name__)
-def test_a_start_at_zero_is_no_start(solver):
-    X, _, y = table()
-    fits = []
-    for start in (None, (np.zeros(3), 0.0)):
-        with seeded(5):
-            fits.append(classifier(epsilon=2.0, solver=solver, start=start).fit(X, y))
-    assert fits[1].coef_ == pytest.approx(fits[0].coef_, abs=1e-6)
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: type(one).__name__)
 def test_a_start_moves_a_short_run(solver, optimum):
     X, _, y = table()
@@ -136,26 +117,3 @@ def test_a_start_is_saved_cloned_and_certified(tmp_path):
     assert model.certificate_.assumed_public["given"]["start"] == pytest.approx([0.2, 0.4, 0.15, 0.4 + 0.2 * 12])
     assert "start" not in model.certificate_.solver
     assert "given" not in classifier(solver="gd").fit(X, y).certificate_.assumed_public
-
-
-@pytest.mark.parametrize(
-    ("start", "words"),
-    [
-        ((np.zeros(2), 0.0), "features"),
-        (np.zeros(3), "pair"),
-        (("a", 0.0), "pair"),
-        ((np.full(3, np.nan), 0.0), "finite"),
-        ((np.zeros(3), 1.0), "no intercept"),
-    ],
-)
-def test_what_is_no_start_is_refused_with_a_remedy(start, words):
-    X, _, y = table()
-    with pytest.raises(Unsupported, match=words):
-        classifier(start=start, solver="gd", fit_intercept=words != "no intercept").fit(X, y)
-
-
-@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
-def test_a_minimizer_has_no_start(solver):
-    X, _, y = table()
-    with pytest.raises(Unsupported, match="leave start out"):
-        classifier(start=(np.zeros(3), 0.0), penalty="l2", alpha=0.1, solver=solver, bounds=Bounds(RANGES)).fit(X, y)

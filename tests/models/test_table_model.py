@@ -10,14 +10,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from sklearn.exceptions import NotFittedError
 
-from discreet import DPLogisticRegression, DPRidge
+from discreet import DPLogisticRegression
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.tables.files import open_table
 from discreet.curator.tables.frames import FrameSource
 from discreet.curator.tables.stream import TableStream
-from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
@@ -247,12 +245,6 @@ def test_large_numbers_name_different_persons():
         assert groups(column) == [0, 1, 0]
 
 
-def test_texts_that_name_nobody_are_the_schema_s():
-    given = Schema({"x": Number((0, 1))}, Target("y", range=(0, 1)), person="who", missing_texts=("-",))
-    source = FrameSource({"x": [0.0] * 4, "y": [0.0] * 4, "who": ["NA", "None", "-", None]})
-    assert TableStream(source, given).persons().tolist() == [0, 1, 2, 2]
-
-
 def test_codes_for_missing_are_codes_in_every_container(tmp_path):
     given = Schema({"x": Number((-10, 10))}, Target("y", range=(0, 1)), missing_texts=("-9",))
     frame = pd.DataFrame({"x": [-9, 5], "y": [0, 1]})
@@ -262,10 +254,6 @@ def test_codes_for_missing_are_codes_in_every_container(tmp_path):
         source = open_table(data) if isinstance(data, Path) else FrameSource(data)
         found.append(next(iter(TableStream(source, given).blocks())).features.ravel().tolist())
     assert all(features == [0.0, 0.5] for features in found)
-
-
-def test_a_person_that_refuses_everything():
-    assert len(groups(pd.Series(boxed([Refuses(), "a", [1], {}]), dtype=object))) == 4
 
 
 def test_large_numbers_are_the_categories_they_are_written_as():
@@ -278,17 +266,6 @@ def test_large_numbers_are_the_categories_they_are_written_as():
 
 
 # --------------------------------------------------------------------------------------------------- other wishes
-
-
-def test_settings_that_contradict_the_schema():
-    with pytest.raises(Unsupported, match="schema brings the bounds"):
-        TableModel(schema(), DPLogisticRegression(bounds=1.0)).fit(table())
-    with pytest.raises(NotFittedError, match="not fitted"):
-        TableModel(schema()).predict(table())
-    given = Schema({"age": Number((0, 99))}, Target("income", range=(0, 5e3)))
-    model = TableModel(given, DPRidge(1.0, 1e-5, solver=SOLVER)).fit(table())
-    with pytest.raises(Unsupported, match="predict_proba"):
-        model.predict_proba(table())
 
 
 def test_a_quote_reads_no_cell():
@@ -332,10 +309,6 @@ def test_one_cell_does_not_change_how_an_array_of_cells_is_read(cell):
     assert len(batch.columns["city"]) == 3
 
 
-def test_an_array_of_fixed_texts_may_hold_what_is_no_unicode():
-    assert FrameSource({"city": np.array(["a", "\ud800"])}).count() == 2
-
-
 def test_dictionaries_that_have_no_common_one_are_read():
     """Two chunks whose codes are bytes: whether their values fit into one dictionary depends on one cell."""
     words, codes = [str(i) for i in range(128)], pa.array(range(128), pa.int8())
@@ -359,11 +332,3 @@ def test_decimals_of_every_width(kind):
     given = Schema({"c": Number((0, 10))}, Target("y", classes=("n", "p")))
     plain = fitted(pd.DataFrame({"c": np.arange(40) / 4, "y": ["n", "p"] * 20}), given)
     assert bits(fitted(pa.table({"c": cells, "y": ["n", "p"] * 20}), given))[:2] == bits(plain)[:2]
-
-
-def test_polars_frames_are_tables():
-    pl = pytest.importorskip("polars")
-    frame = table()
-    one, other = fitted(frame, schema()), fitted(pl.from_pandas(frame), schema())
-    assert bits(one) == bits(other)
-    assert (one.predict(frame) == other.predict(pl.from_pandas(frame))).all()

@@ -101,27 +101,6 @@ def test_one_schema_in_toml_python_and_a_formula():
             Schema.from_formula(formula, codebook)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ({"weight": Weight("a", (0, 1))}, "not two"),
-        ({"weight": ("w", (0, 1))}, "must be a Weight"),
-    ],
-)
-def test_a_schema_refuses_other_roles(words, message):
-    with pytest.raises(SchemaError, match=message):
-        Schema(COLUMNS, Target("y", range=(0, 9)), **words)
-
-
-def test_a_role_needs_a_range_that_can_be():
-    with pytest.raises(SchemaError, match="not negative"):
-        Weight("w", (-1, 2))
-    with pytest.raises(SchemaError, match="exposure is positive"):
-        Offset("days", (0, 365), log=True)
-    with pytest.raises(SchemaError, match="weight: something is left out"):
-        Schema.from_toml('[weight]\ncolumn = "w"\n')
-
-
 EXTREMES = [(1e9, 1e300), (None, 5.0), (2.0, None), ("x", -3.0), (0.0, 0.0), (math.inf, math.nan)]
 
 

@@ -7,7 +7,6 @@ import pytest
 from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.errors import Unsupported
 from discreet.models.term_effects import OTHER, POINTS
-from discreet.report.model_report import report_of
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
 from discreet.testing import seeded
 from tests.models.exports import SCHEMA, fitted_table, frame
@@ -59,14 +58,6 @@ def test_every_kind_of_column_and_cell_is_explained():
     }
 
 
-def test_the_largest_contribution_is_printed_first():
-    text = str(fitted().explain({name: cells[:1] for name, cells in table(seed=2).items()})).splitlines()
-    sizes = [abs(float(line.split()[-1])) for line in text[2:-1]]
-    assert text[0] == "for 1"
-    assert text[1].startswith("level")
-    assert sizes == sorted(sizes, reverse=True)
-
-
 @pytest.mark.parametrize("rows", [0, 2])
 def test_an_explanation_is_of_one_row(rows):
     with pytest.raises(Unsupported, match="one row"):
@@ -105,18 +96,6 @@ def test_noise_of_an_effect_is_not_understated():
     assert np.median(stated / actual) > 0.9
 
 
-def test_pictures_have_a_panel_per_column():
-    pytest.importorskip("matplotlib")
-    model = fitted(3)
-    assert len(model.plot_effects().axes) == len(COLUMNS)
-    (axes,) = model.plot_effects(["age"], level=0.9).axes
-    assert len(axes.lines) == 3 + 1
-    assert len(axes.collections) == 3
-    for wrong in (["nothing"], []):
-        with pytest.raises(Unsupported, match="column"):
-            model.plot_effects(wrong)
-
-
 def test_with_inference_curves_have_bands_for_a_population():
     pytest.importorskip("matplotlib")
     schema = Schema({"age": Number((0, 100), knots=3), "ward": Category(("a", "b"))}, Target("ill", classes=(0, 1)))
@@ -126,21 +105,3 @@ def test_with_inference_curves_have_bands_for_a_population():
     age, ward = model.plot_effects().axes
     assert "odds ratio against" in age.get_ylabel()
     assert ward.get_ylabel() == ""
-
-
-def test_many_names_are_counted():
-    pytest.importorskip("matplotlib")
-    schema = Schema({"code": Category(tuple(range(40)))}, Target("ill", classes=(0, 1)))
-    model = TableModel(schema).fit({"code": list(range(40)) * 5, "ill": [0, 1] * 100})
-    (axes,) = model.plot_effects().axes
-    assert axes.get_xlabel() == "41 names, in the schema's order"
-
-
-def test_the_report_draws_curves_in_place_of_bends():
-    page = report_of(fitted(), "A model").html()
-    assert 'aria-label="Effect of age' in page
-    assert "The bands are for the privacy noise alone" in page
-    assert "Effect of dose" not in page
-    figure = page[page.index("Dot and whisker") : page.index("<h3>Curves")]
-    assert "bend 1" not in figure
-    assert "bend 1" in page[page.index("as a table") :]

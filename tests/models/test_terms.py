@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet import DPLasso, DPLogisticRegression, DPPoissonRegressor, DPRidge, Schema, TableModel
-from discreet.curator import Layout, SeededEntropy, use_entropy
-from discreet.default.table import CURVES, Facts, knots_for
+from discreet import DPLogisticRegression, Schema, TableModel
+from discreet.curator import SeededEntropy, use_entropy
 from discreet.models import DPRandomizedSearch, TableSearch
-from discreet.models.fit import Beside
-from discreet.schema import Boolean, Category, Number, Target
+from discreet.schema import Category, Number, Target
 
 COLUMNS = {"age": Number((0, 100)), "dose": Number((0, 10), term="linear"), "sex": Category(("f", "m"))}
 SCHEMA = Schema(COLUMNS, Target("ill", classes=(0, 1)))
@@ -35,12 +33,6 @@ def test_curves_are_the_default_where_the_signal_suffices():
     assert model.certificate_.assumed_public["schema"]["columns"]["age"]["knots"] == 8
     assert "curves with 8 knots" in str(model.certificate_)
     assert "curves with 8 knots" in TableModel(SCHEMA).quote(table()).explain()
-
-
-def test_few_rows_have_fewer_knots_and_then_lines():
-    found = {n: fitted(n=n, epsilon=1.0) for n in (60, 700, 4000)}
-    assert {n: model.schema_.columns["age"].knots for n, model in found.items()} == {60: (), 700: 4, 4000: 8}
-    assert "linear effects" in found[60].certificate_.notes[-1]
 
 
 def test_a_curve_is_learned_that_a_line_does_not_show():
@@ -71,23 +63,6 @@ def test_lines_stay_where_curves_are_not_proven_to_help(estimator):
     assert TableModel(SCHEMA, estimator).stream(table()).schema == SCHEMA
 
 
-@pytest.mark.parametrize("estimator", [DPLasso(alpha=0.1), DPPoissonRegressor()], ids=["corners", "counts"])
-def test_lines_stay_for_other_penalties_and_losses(estimator):
-    schema = Schema(COLUMNS, Target("ill", range=(0, 1)))
-    assert TableModel(schema, estimator).stream(table()).schema == schema
-
-
-def test_a_table_without_free_numbers_says_nothing():
-    schema = Schema({"sex": Category(("f", "m")), "smoker": Boolean()}, Target("ill", classes=(0, 1)))
-    data = {"sex": ["f", "m"] * 50, "smoker": [1, 0] * 50, "ill": [0, 1] * 50}
-    assert TableModel(schema).stream(data).notes == ()
-
-
-def test_numbers_have_curves_too():
-    schema = Schema(COLUMNS, Target("ill", range=(0, 1)))
-    assert TableModel(schema, DPRidge()).stream(table()).schema.columns["age"].knots == 8
-
-
 def test_a_private_number_of_rows_decides_nothing():
     """Under add_remove the choice is by what is declared."""
     found = {
@@ -108,35 +83,3 @@ def test_a_saved_model_keeps_its_curves(tmp_path):
     assert np.array_equal(again.predict_proba(rows), model.predict_proba(rows))
     assert again.schema_ == model.schema_
     assert again.stream(table(60)).schema == model.schema_
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("model", [DPLogisticRegression, DPRidge])
-def test_more_rows_and_budget_never_have_fewer_knots(model):
-    """The choice is monotone in n and epsilon, and follows the table of the default."""
-    target = Target("ill", classes=(0, 1)) if model is DPLogisticRegression else Target("ill", range=(0, 1))
-    schema = Schema(COLUMNS, target)
-    choices = []
-    for n in (50, 100, 200, 400, 1000):
-        row = []
-        for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0):
-            found = TableModel(schema, model(epsilon=epsilon, delta=1e-6)).stream(table(n)).schema.columns["age"].knots
-            row.append(found or 0)
-        choices.append(row)
-    assert (np.diff(choices, axis=0) >= 0).all()
-    assert (np.diff(choices, axis=1) >= 0).all()
-    assert {0, 4, 8} == set(np.ravel(choices))
-
-
-def test_the_rule_counts_bends_among_the_coefficients():
-    """At the very signal that is needed, and just below it."""
-    stream = TableModel(SCHEMA, DPLogisticRegression(), terms="linear").stream(table())
-    estimator = DPLogisticRegression(bounds=stream.bounds)
-    fit = estimator._fit_settings(*estimator._declared())
-    _, domain, budget = fit.declare(stream, None, Beside())
-    facts = Facts(domain, fit.loss, fit.penalty, budget)
-    most = facts.signal.total / CURVES[0].rule
-    assert knots_for(facts, lambda knots: int(most) - 1)[0] == 8
-    assert knots_for(facts, lambda knots: int(most) + 1)[0] is None
-    assert knots_for(facts, lambda knots: int(most) + (1 if knots == 8 else -1))[0] == 4
-    assert len(Layout(SCHEMA.with_curves(8)).features) == 1 + 8 + 1 + 3

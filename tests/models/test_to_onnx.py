@@ -1,13 +1,11 @@
 """The ONNX graph predicts the same numbers in single precision, and names the certificate."""
 
 import hashlib
-import sys
 
 import numpy as np
 import pytest
 
 from discreet import DPPoissonRegressor
-from discreet.errors import DiscreetError
 from discreet.schema import Number, Target
 from tests.models.exports import COLUMNS, ESTIMATORS, SCHEMA, fitted, fitted_table, frame, rows
 
@@ -86,10 +84,3 @@ def test_the_certificates_digest_is_that_of_its_file(tmp_path):
     assert facts["discreet.certificate.sha256"] == expected
     assert facts["discreet.epsilon"] == "20.0"
     assert facts["discreet.neighbors"] == "replace_one"
-
-
-def test_a_missing_library_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(DiscreetError, match=r'pip install "discreet\[onnx\]"'):
-        fitted("ridge").to_onnx(tmp_path / "model.onnx")
-    assert not list(tmp_path.iterdir())

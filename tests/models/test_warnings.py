@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
@@ -72,11 +71,6 @@ def test_a_search_without_a_ledger_warns_once_at_its_caller(name):
         privacy_warnings._warned_lines.clear()
 
 
-def test_a_selection_inside_a_cross_validation_is_counted_as_one_fit():
-    chosen = DPRandomizedSearch(model(), ALPHAS, mean_runs=3)
-    assert len(warned(lambda: cross_val_score(chosen, X, y, cv=2, scoring="accuracy"), "whole budget")) == 1
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_are_told_too(backend, capfd):
@@ -95,12 +89,6 @@ def test_a_search_that_is_charged_or_public_is_silent(tmp_path):
     for settings in ({"ledger": ledger, "dataset": "people"}, {"ledger": False}):
         of = model(**settings)
         assert not warned(lambda of=of: cross_val_score(of, X, y, cv=2, scoring="accuracy"), "whole budget")
-
-
-def test_a_single_fit_is_silent():
-    assert not warned(lambda: model().fit(X, y), "")
-    assert not warned(lambda: make_pipeline(FunctionTransformer(), model()).fit(X, y), "")
-    assert not warned(lambda: DPRandomizedSearch(model(), ALPHAS, mean_runs=3).fit(X, y), "")
 
 
 def test_an_error_filter_stops_a_search_before_anything_is_released():
@@ -131,10 +119,3 @@ def test_a_search_that_keeps_groups_for_its_splits_is_told(search):
     assert found
     assert {one.filename for one in found} == {__file__}
     assert not warned(lambda: search(model(ledger=False)), "not persons")
-
-
-def test_groups_that_reach_the_fit_are_silent():
-    with config_context(enable_metadata_routing=True):
-        of = model().set_fit_request(groups=True)
-        assert not warned(lambda: GridSearchCV(of, ALPHAS, cv=GroupKFold(2)).fit(X, y, groups=PERSONS), "not persons")
-    assert not warned(lambda: cross_validate(model(), X, y, cv=2), "not persons")

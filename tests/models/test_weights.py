@@ -194,12 +194,6 @@ def test_standard_errors_are_those_of_a_weighted_glm(table, task, beside):
     )
 
 
-def test_a_quote_says_what_uneven_weights_cost(table):
-    X, w, _, margins, _ = table
-    model = DPLogisticRegression(bounds=Bounds(RANGES, classes=(0, 1), weights=(0, 5)), ledger=False)
-    assert "40,000 rows count as 50%" in " ".join(model.quote(X, labels(table, margins), sample_weight=w).reason)
-
-
 def test_a_score_of_arrays_refuses_a_model_with_offsets(table):
     X, _, o, margins, _ = table
     bounds = Bounds(RANGES, classes=(0, 1), offsets=(-1, 1))

@@ -6,7 +6,6 @@ import pytest
 from scipy import sparse
 
 from discreet import (
-    Bounds,
     DPHuberRegressor,
     DPLinearRegression,
     DPLinearSVC,
@@ -14,7 +13,6 @@ from discreet import (
     DPPoissonRegressor,
     DPRidge,
 )
-from discreet.models.persist import load
 from discreet.solvers import GradientDescent
 
 RANGES = [(-1.0, 1.0), (0.0, 3.0), (-2.0, 0.5)]
@@ -72,14 +70,6 @@ def test_records_beyond_are_predicted_like_the_nearest_within(name):
     assert np.ptp(model._margins(X), axis=0).max() <= np.abs(model.coef_).sum() * 3 + 1e-12
 
 
-@EACH
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
-def test_compressed_records(name, kind):
-    X = np.where(np.abs(beyond()) < 1, 0.0, beyond())
-    model = fitted(name, sparse.csr_array(a_table()[0]))
-    same(answers(model, kind(X)), answers(model, np.clip(X, LOW, HIGH)))
-
-
 def test_compressed_records_keep_zeros_that_are_stored():
     model = fitted("logistic")
     stored = sparse.csr_array((np.array([0.0, 9.0, 0.0]), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3))
@@ -105,30 +95,6 @@ def test_ranges_by_name(name):
     same(answers(model, pd.DataFrame(X, columns=NAMES)), answers(model, inside))
     linear = inside.to_numpy() @ np.atleast_2d(model.coef_).T + model.intercept_
     np.testing.assert_allclose(model._margins(pd.DataFrame(X, columns=NAMES)), linear, rtol=1e-12, atol=1e-12)
-
-
-@EACH
-def test_a_loaded_model_has_the_same_ranges(name, tmp_path):
-    model, X = fitted(name), beyond()
-    again = load(model.save(tmp_path / "model"))
-    same(answers(again, X), answers(model, np.clip(X, LOW, HIGH)))
-    same(answers(again, sparse.csr_array(X)), answers(model, X))
-
-
-def test_a_loaded_model_knows_ranges_by_name(tmp_path):
-    frame = pd.DataFrame(a_table()[0], columns=NAMES)
-    model = fitted("logistic", frame, bounds=dict(zip(NAMES[::-1], RANGES[::-1], strict=True)))
-    X = pd.DataFrame(beyond(), columns=NAMES)
-    same(answers(load(model.save(tmp_path / "model")), X), answers(model, X.clip(LOW, HIGH, axis=1)))
-
-
-@pytest.mark.parametrize(
-    ("bounds", "low", "high"),
-    [(1.5, -1.5, 1.5), (Bounds(1.5), -1.5, 1.5), (tuple(RANGES), LOW, HIGH), (Bounds(RANGES, row_norm=1.0), LOW, HIGH)],
-)
-def test_every_way_to_declare_a_range(bounds, low, high):
-    model = fitted("logistic", bounds=bounds)
-    same(answers(model, beyond()), answers(model, np.clip(beyond(), low, high)))
 
 
 def test_a_feature_declared_constant_has_no_say():

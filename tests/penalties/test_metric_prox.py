@@ -8,11 +8,8 @@ from scipy import optimize
 from sklearn.linear_model import ElasticNet as TheirElasticNet
 from sklearn.linear_model import Lasso
 
-from discreet import Bounds, Budget, DPLasso
-from discreet.curator import PrivateData
-from discreet.default import Recipe
-from discreet.losses import Huber
-from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
+from discreet import DPLasso
+from discreet.penalties import L1, Box, ElasticNet, GroupL2, L2Ball
 from discreet.penalties.recoded import metric_prox
 from tests.covering import covering
 
@@ -87,17 +84,6 @@ def test_a_box_by_bounded_least_squares(seed):
     assert (units * found <= 0.2 + 1e-15).all()
 
 
-def test_without_a_penalty_nothing_moves():
-    metric, point, units = a_case(6, 1)
-    for penalty in (NoPenalty(), L1(0.0), ElasticNet(0.0, 0.0), Box(-1e9, 1e9)):
-        np.testing.assert_allclose(in_units(point, metric, units, penalty), point, rtol=1e-12)
-
-
-def test_a_point_at_zero_stays():
-    metric, _, units = a_case(6, 1)
-    assert not in_units(np.zeros(6), metric, units, L1(0.1)).any()
-
-
 @pytest.mark.parametrize("spread", [2, 4, 6, 9])
 def test_flat_directions_do_not_make_it_worse(spread):
     """Coordinate steps are slow in long valleys: what is left over is small against what the step gains."""
@@ -158,10 +144,3 @@ def test_nearly_collinear_columns_are_no_obstacle(penalty):
     slope = metric @ (found - point)
     unit = np.diag(metric).max()
     np.testing.assert_allclose(penalty.prox(found - slope / unit, 1.0 / unit), found, atol=1e-9)
-
-
-def test_a_recipe_follows_any_penalty():
-    data = PrivateData(np.zeros((10, 2)), np.zeros(10), Bounds(1.0, target=(-1, 1)), ledger=False)
-    domain = data.domain(Budget(1.0).neighbors, Huber(0.3))
-    for penalty in (NoPenalty(), L2(0.1), L1(0.1), ElasticNet(0.1, 0.1), Box(-1, 1), GroupL2(0.1, ((0, 1), (2,)))):
-        Recipe().plan(domain, Huber(0.3), penalty)

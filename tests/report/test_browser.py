@@ -1,7 +1,5 @@
 """The report in a real browser: Debian's Chromium, headless. Skipped where there is none."""
 
-import re
-
 import pytest
 
 from discreet.datasets import hospital
@@ -101,53 +99,3 @@ def test_formulas_are_drawn_as_formulas(browser, pages):
     tall = "(() => { const f = document.querySelector('mfrac').getBoundingClientRect(); return f.height })()"
     assert browser.run(tall) > 30
     assert browser.run("getComputedStyle(document.querySelector('annotation')).display") == "none"
-
-
-def test_dots_lie_within_their_strips_and_on_the_axis(browser, pages):
-    for name, width in (("plain", 360), ("hard", 1280)):
-        browser.show(pages / f"{name}.html", width=width)
-        outside = browser.run(
-            "[...document.querySelectorAll('.forest .dot')].filter(d => { const a = d.getBoundingClientRect(),"
-            " b = d.closest('.strip').getBoundingClientRect();"
-            " return a.width && (a.left < b.left - 1 || a.right > b.right + 1) }).length"
-        )
-        assert outside == 0
-
-
-@pytest.mark.thorough
-def test_light_and_dark_differ_and_paper_is_light(browser, pages):
-    ground = "getComputedStyle(document.body).backgroundColor"
-    browser.show(pages / "plain.html", scheme="light")
-    light, picture = browser.run(ground), browser.picture()
-    browser.show(pages / "plain.html", scheme="dark")
-    assert light == "rgb(255, 255, 255)"
-    assert browser.run(ground) == "rgb(20, 24, 29)"
-    assert browser.picture() != picture
-    assert len(picture) > 20_000
-    features = [{"name": "prefers-color-scheme", "value": "dark"}]
-    browser.ask("Emulation.setEmulatedMedia", media="print", features=features)
-    assert browser.run(ground) == "rgb(255, 255, 255)"
-    browser.ask("Emulation.setEmulatedMedia", media="")
-
-
-def test_prints_with_folded_parts_opened(browser, pages):
-    browser.show(pages / "plain.html")
-    height = "document.querySelector('details').getBoundingClientRect().height"
-    folded = browser.run(height)
-    browser.ask("Emulation.setEmulatedMedia", media="print")
-    assert browser.run(height) > folded + 100
-    browser.ask("Emulation.setEmulatedMedia", media="")
-    printed = browser.printed()
-    assert printed.startswith(b"%PDF-")
-    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) >= 3
-
-
-def test_folded_parts_open_with_the_keyboard(browser, pages):
-    browser.show(pages / "hard.html")
-    browser.run("document.querySelector('summary').focus()")
-    for kind in ("keyDown", "keyUp"):
-        browser.ask("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
-    assert browser.run("document.querySelector('details').open")
-    sizes = browser.run("[...document.querySelectorAll('details[open] .strip > svg')].map(e => e.clientHeight)")
-    assert len(sizes) > 100
-    assert min(sizes) > 0

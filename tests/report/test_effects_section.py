@@ -3,14 +3,8 @@
 import re
 from html import unescape
 
-import numpy as np
-
 from discreet.inference.text import DASH, HIDDEN
-from discreet.models import Summary
-from discreet.report.effects_section import FIRST, effects_section
-from discreet.report.model_report import Coefficient
-from discreet.report.model_sections import coefficient_figure
-from discreet.solvers.base import Effects
+from discreet.report.effects_section import effects_section
 from tests.report import samples
 
 
@@ -59,26 +53,6 @@ def test_caveats_and_what_hidden_means_are_below():
     assert page.index("Do not trust it.") < page.index("<figure")
 
 
-def test_effects_stand_in_place_of_coefficients():
-    page = samples.plain(effects=samples.effects()).html()
-    assert 'id="coefficients"' not in page
-    why = samples.plain(effects="The optimization did not converge").html()
-    assert "The optimization did not converge" in why
-    assert 'id="coefficients"' in why
-
-
-def test_coefficients_without_intervals_are_not_drawn():
-    """Dots at two places would show signs alone."""
-    bare = [Coefficient("age", "age", "", 0.03, None, "per 1"), Coefficient("bmi", "bmi", "", -0.2, None, "per 1")]
-    assert "<figure" not in samples.plain(coefficients=bare, forecast=None)._coefficients()
-
-
-def test_a_knot_is_named_once():
-    knots = [Coefficient(f"age at {at}", "age", "", 0.1, 0.1, f"at {at}") for at in (18, 65)]
-    figure = re.sub(r"<.*?>", " ", coefficient_figure(knots))
-    assert not re.search(r"at 18\s+at 18", figure)
-
-
 def test_curves_have_a_band_and_a_panel_each():
     page = effects_section(samples.bent_effects())
     assert page.count('class="panel"') == page.count('class="curve"') == page.count('class="range"') == 2
@@ -97,26 +71,3 @@ def test_a_hidden_part_of_a_curve_is_a_gap():
     assert page.count('class="curve"') == 1, "of the smooth one alone"
     assert "noise hides this curve" in page
     assert "hidden at" in page
-
-
-def test_columns_of_several_effects_are_tested_as_a_whole():
-    page = effects_section(samples.bent_effects(hidden=[0]))
-    rows = rows_of(page[page.index("<h3>Whole columns") : page.index("<h3>Curves")])
-    summary = samples.bent_effects(hidden=[0])
-    assert rows[1] == ["age", "2 of 3", "<.001"]
-    assert [row[0] for row in rows[1:]] == ["age", samples.EVIL], "sex has one effect"
-    assert summary.column_tests()["age"].left_out == ("age at 40",)
-    every = effects_section(samples.bent_effects(hidden=range(8)))
-    assert rows_of(every[every.index("<h3>Whole columns") :])[1] == ["age", DASH, DASH]
-
-
-def test_a_long_plot_is_folded_and_a_ratio_beyond_all_numbers_is_infinite():
-    names, size = tuple(f"column {j}" for j in range(200)), 200
-    covariance = np.eye(size)
-    covariance[3, 3] = 1e8
-    known = Effects(covariance, covariance / 4, np.eye(size), np.zeros((size, size)), np.eye(size))
-    page = effects_section(Summary(names, np.ones(size), known, {}, "odds ratio"))
-    before, after = page.split("<details>", 1)
-    assert before.count('class="dot"') == FIRST
-    assert after.count('class="dot"') == size - FIRST
-    assert rows_of(page)[4][2] == "0 to \u221e"

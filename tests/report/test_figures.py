@@ -1,15 +1,13 @@
 import re
-import sys
 
 import numpy as np
 import pytest
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import ZCDP, Gaussian
+from discreet.accounting.events import ZCDP
 from discreet.accounting.plan import Charge
 from discreet.budget import Neighbors
-from discreet.errors import DiscreetError
-from discreet.report.page import DARK, LIGHT, MissingPlots, budget_trace, save, svg, total_rho
+from discreet.report.page import DARK, LIGHT, budget_trace, save, svg
 
 TRACE = (
     Charge("noisy_gradient", 0.01, 1),
@@ -53,18 +51,6 @@ def test_svg_is_the_same_each_time_and_refers_to_nothing():
     }
 
 
-def test_leaves_pyplot_alone():
-    before = "matplotlib.pyplot" in sys.modules
-    svg(budget_trace(adaptive()))
-    assert ("matplotlib.pyplot" in sys.modules) == before
-
-
-def test_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingPlots, match=r"discreet\[plot\]"):
-        budget_trace(adaptive())
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_trace_stacks_what_was_paid_and_marks_what_was_refused(tmp_path, theme):
     figure = budget_trace(adaptive(), theme=theme)
@@ -80,20 +66,3 @@ def test_the_trace_stacks_what_was_paid_and_marks_what_was_refused(tmp_path, the
     assert list(crosses.get_xdata()) == [3]
     assert min(crosses.get_ydata()) > 0.04
     assert save(figure, tmp_path / "trace.png").stat().st_size > 5000
-
-
-def test_a_trace_without_refusals_and_of_one_round():
-    figure = budget_trace(adaptive(trace=TRACE[:2]))
-    assert not any("refused" in text.get_text() for text in figure.axes[0].texts)
-    assert "Rounds: 1." in figure.axes[0].texts[-1].get_text()
-
-
-@pytest.mark.parametrize("made", [adaptive(trace=()), adaptive(events=(Gaussian(10.0),))])
-def test_no_trace_no_picture(made):
-    with pytest.raises(DiscreetError, match="no budget trace"):
-        budget_trace(made)
-
-
-def test_the_total_is_of_the_filter_alone():
-    assert total_rho(adaptive()) == 0.04
-    assert total_rho(adaptive(events=(Gaussian(10.0),))) == 0

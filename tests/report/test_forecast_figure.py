@@ -1,10 +1,7 @@
-import sys
-from dataclasses import replace
-
 import pytest
 
 from discreet.models.forecast.forecast import Forecast, ForecastRow
-from discreet.report.page import DARK, LIGHT, MissingPlots, forecast_figure, save, svg
+from discreet.report.page import DARK, LIGHT, forecast_figure, save
 
 
 def row(n, epsilon, gap):
@@ -67,28 +64,9 @@ def test_two_panels_with_one_axis(tmp_path, theme):
     assert save(figure, tmp_path / "f.png").stat().st_size > 10_000
 
 
-def test_numbers_are_not_percentages():
-    left, _ = forecast_figure(made(score="R2")).axes
-    assert left.get_ylabel() == "R2 lost"
-    assert "0.0300 of R2" in [text.get_text() for text in left.texts]
-    assert left.get_ylim()[1] < 1
-
-
 def test_what_is_worse_than_nothing_is_cut_and_pointed_at():
     found = made(asked=4.0)
     left, right = forecast_figure(found).axes
     assert left.get_ylim()[1] < 40  # of 400 points lost; there were 25 to lose
     assert any(text.get_text().startswith("\N{UPWARDS ARROW}") for text in right.texts)
     assert "nothing learned" in [text.get_text() for text in left.texts]
-
-
-def test_a_single_row_and_no_gap_at_all():
-    alone = replace(row(10, 1.0, 0.0), gaps=(0.0, 0.0))
-    found = replace(made(), asked=alone, over_epsilon=(alone,), over_n=(alone,))
-    assert svg(forecast_figure(found)) == svg(forecast_figure(found))  # and nothing of the clock in it
-
-
-def test_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingPlots, match=r"discreet\[plot\]"):
-        forecast_figure(made())

@@ -1,14 +1,11 @@
 import math
-import sys
 
 import pytest
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import ZCDP, Gaussian, NonPrivate
-from discreet.accounting.plan import Charge
+from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Neighbors
-from discreet.report.model_report import ModelReport
 from discreet.report.page import heading
 from discreet.report.privacy_sections import promise
 
@@ -31,30 +28,9 @@ def test_the_promise_names_the_relation_and_the_factor(relation, words):
     assert "10⁻⁶" in text
 
 
-def test_the_promise_is_for_persons_where_the_certificate_is():
-    assert "any one person" in promise(certificate(unit="person"))[0]
-    assert "any one row" in promise(certificate())[0]
-
-
-def test_pure_promises_have_no_slack():
-    assert "probability" not in promise(certificate(delta=0.0))[0]
-
-
 def test_no_promise_without_privacy():
     made = certificate(epsilon=math.inf, events=(NonPrivate(),))
     assert promise(made)[0].startswith("Nothing")
-
-
-def test_the_budget_trace_is_shown_where_there_is_one(monkeypatch):
-    trace = (Charge("noisy_gradient", 0.02, 1), Charge("noisy_gradient", 0.03, 2, answered=False))
-    made = certificate(events=(ZCDP(0.04),), epsilon=2.0, trace=trace)
-    html = ModelReport("x", made).html()
-    assert "Where the budget went" in html
-    assert "1 answers refused" not in html
-    assert "1 refused" in html
-    assert "Where the budget went" not in ModelReport("x", certificate()).html()
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "<figure>" not in ModelReport("x", made).html()
 
 
 @pytest.mark.parametrize(

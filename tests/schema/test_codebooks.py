@@ -1,11 +1,10 @@
 """Codebooks become declarations; what they do not say stays open; what cannot be is refused."""
 
 import json
-import sys
 
 import pytest
 
-from discreet.errors import DiscreetError, MissingExtra
+from discreet.errors import DiscreetError
 from discreet.schema import Boolean, Category, Number, Ordinal, Schema, SchemaError
 from discreet.schema.codebooks import CODEBOOK_BYTES, KINDS, guess, read_codebook
 from discreet.schema.schema import skeleton
@@ -104,18 +103,6 @@ def test_what_csv_says_of_missing_values_and_words(tmp_path):
     assert found["smoker"].declared == {"boolean": True, "false": ["2"], "true": ["1"]}
 
 
-@pytest.mark.parametrize("text", ["18-110", "[18, 110]", "18 to 110", "18..110", "(18; 110)"])
-def test_a_range_in_one_cell(text, tmp_path):
-    (tmp_path / "c.csv").write_text(f'name\ttype\trange\nage\tint\t"{text}"\n')
-    assert read_codebook(tmp_path / "c.csv").entries["age"].declared == {"range": [18.0, 110.0]}
-
-
-def test_missing_texts_are_taken_over(tmp_path):
-    (tmp_path / "t.json").write_text(json.dumps(TABLE_SCHEMA))
-    found = read_codebook(tmp_path / "t.json")
-    assert Schema.from_toml(skeleton(["age"], codebook=found)).missing_texts == ("", "-9")
-
-
 HOSTILE = {
     "no json.json": "{",
     "a number.json": "9" * 5000,
@@ -168,13 +155,6 @@ def test_notes_cannot_leave_their_comment():
     assert Schema.from_toml(text).ignore == ()
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) < 200
-
-
-def test_yaml_without_its_library_says_so(tmp_path, monkeypatch):
-    (tmp_path / "c.yaml").write_text(PANDERA)
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(MissingExtra, match="pip install pyyaml"):
-        read_codebook(tmp_path / "c.yaml")
 
 
 @pytest.mark.parametrize(

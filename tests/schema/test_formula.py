@@ -6,7 +6,6 @@ import json
 import pytest
 
 from discreet import Schema
-from discreet.errors import MissingExtra
 from discreet.schema import Boolean, Category, Number, Ordinal, SchemaError, Target
 
 pytest.importorskip("formulaic")
@@ -58,12 +57,6 @@ def test_curves_lines_categories_and_products():
 )
 def test_forms(formula, name, kind):
     assert made(formula).columns == {name: kind}
-
-
-def test_powers_and_removals_are_the_parsers():
-    schema = made("days ~ (age + sex + ward)**2 - sex:ward")
-    assert schema.interactions == (("age", "sex"), ("age", "ward"))
-    assert list(schema.columns) == ["age", "sex", "ward"]
 
 
 @pytest.mark.whole
@@ -144,9 +137,3 @@ def test_codebooks_and_plain_declarations(tmp_path):
     assert Schema.from_formula("ill ~ s(age)", str(tmp_path / "book.json")).columns == schema.columns
     with pytest.raises(SchemaError, match="a codebook is"):
         Schema.from_formula("ill ~ age", 7)
-
-
-def test_without_formulaic_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "formulaic.parser", None)
-    with pytest.raises(MissingExtra, match=r"discreet\[formula\]"):
-        made("days ~ age")

@@ -65,9 +65,3 @@ def test_every_column_that_does_not_fit_is_named():
     schema = Schema({"x": Category(("a",)), "z": Category(("b",))}, Target("y", classes=(0, 1)))
     with pytest.raises(SchemaError, match=r"x: it is .*z: it is"):
         TableModel(schema).fit(pd.DataFrame({"x": [1], "z": [2], "y": [0]}))
-
-
-def test_columns_of_objects_may_hold_anything():
-    schema = Schema({"x": Category(("no", "yes"))}, Target("y", classes=(0, 1)))
-    frame = pd.DataFrame({"x": pd.Series([1] * 40, dtype=object), "y": [0, 1] * 20})
-    TableModel(schema, DPLogisticRegression(delta=1e-5, solver="gd")).fit(frame)

@@ -1,7 +1,5 @@
 """What is released lies in the set that was declared: a penalty's box or ball, a solver's radius."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -99,13 +97,6 @@ def test_every_solver_stays_in_its_ball(kind, name, epsilon):
             assert L2Ball(RADIUS).value(coefficients(model.fit(X, NUMBERS))) == 0.0
 
 
-@pytest.mark.parametrize("name", ["output", "output, steps", "objective"])
-def test_pure_noise_stays_in_the_ball_too(name):
-    with seeded(1):
-        model = classified(BY_RADIUS[name], epsilon=3.0, delta=0.0, alpha=1.0)
-    assert L2Ball(RADIUS).value(coefficients(model)) == 0.0
-
-
 def test_one_coefficient_and_candidates_stay_in_the_ball():
     given = {"bounds": Bounds(1.0, classes=(0, 1)), "penalty": None, "fit_intercept": False}
     drawn = DPLogisticRegression(5.0, 0.0, solver=ExponentialMechanism(radius=RADIUS), **given).fit(X[:, :1], LABELS)
@@ -124,19 +115,3 @@ def test_noise_that_a_ball_cut_off_is_not_said_to_be_gaussian():
     with pytest.raises(Unsupported, match="not known"):
         cut.intervals()
     assert np.isfinite(free.intervals().coef.low).all()
-
-
-def test_projecting_the_answer_never_takes_it_further_from_what_was_asked():
-    """Output perturbation in a small ball at a small epsilon: the noise alone was far longer than the ball."""
-    wide = DPLogisticRegression(0.2, 1e-5, bounds=Bounds(1.0, classes=(0, 1)), solver=OutputPerturbation(radius=1.0))
-    rows = np.random.default_rng(1).uniform(-1, 1, (300, 5))
-    labels = (rows[:, 0] > 0).astype(int)
-    losses = []
-    for seed in range(5):
-        with seeded(seed):
-            model = wide.fit(rows, labels)
-        assert np.linalg.norm(coefficients(model)) <= 1 + 1e-12
-        margins = (2 * labels - 1) * (rows @ model.coef_[0] + model.intercept_[0])
-        losses.append(float(np.log1p(np.exp(-margins)).mean()))
-    # in a ball of radius 1 a margin is at most sqrt(6), whatever was drawn
-    assert max(losses) <= math.log1p(math.exp(math.sqrt(6.0)))

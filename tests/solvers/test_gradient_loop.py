@@ -14,9 +14,8 @@ from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.losses.base import gradient_bound, gradient_smoothness
-from discreet.penalties import L1, L2, L2Ball, NoPenalty
+from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import GradientDescent, StochasticGradientDescent
-from discreet.solvers.base import Watched
 from discreet.solvers.gradient_loop import Averager, momentum_weight, project
 
 
@@ -77,11 +76,6 @@ def test_averages_are_what_they_say(n_steps):
 
 
 @pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "tail", "polynomial"])
-def test_averages_of_a_constant_are_that_constant(mode):
-    np.testing.assert_allclose(averaged(mode, np.full((7, 2), 3.25)), 3.25, rtol=1e-15)
-
-
-@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "tail", "polynomial"])
 def test_averaging_leaves_the_path_alone(mode):
     paths = []
     for average in ("last", mode):
@@ -118,15 +112,6 @@ def test_projection_is_nonexpansive(v, w, radius):
     v, w = v[:size], w[:size]
     moved = np.linalg.norm(project(v, radius) - project(w, radius))
     assert moved <= np.linalg.norm(v - w) * (1 + 1e-9) + 1e-9
-
-
-def test_projection_of_a_matrix_is_of_the_whole():
-    w = project(np.ones((3, 4)), 1.0)
-    assert np.linalg.norm(w) == pytest.approx(1.0)
-
-
-def test_without_a_radius_nothing_is_projected():
-    assert project(np.array([1e9]), None) == 1e9
 
 
 # ------------------------------------------------------------------------------------------------ momentum
@@ -211,20 +196,6 @@ def test_proximal_fixed_point_is_the_lasso_optimum():
     assert (w == 0).any()
 
 
-def test_ball_as_penalty_or_as_radius():
-    by_radius = solve(GradientDescent(n_steps=50, step_size=0.5, radius=0.7), Answers(domain()))
-    by_penalty = solve(GradientDescent(n_steps=50, step_size=0.5), Answers(domain()), L2Ball(0.7))
-    np.testing.assert_allclose(by_radius, by_penalty)
-    assert np.linalg.norm(by_radius) == pytest.approx(0.7)
-
-
-def test_several_outputs_have_matrices_of_weights():
-    facts = domain(p=3, n_outputs=4)
-    curator = Answers(facts, Softmax(4))
-    assert solve(GradientDescent(n_steps=2), curator).shape == (3, 4)
-    assert curator.asked[0].shape == (3, 4)
-
-
 # ----------------------------------------------------------------------------------------- plans and counts
 
 
@@ -299,12 +270,6 @@ def test_a_batch_as_large_as_the_data_is_full():
     assert not plan.is_sampled
 
 
-def test_progress_counts_steps():
-    seen = []
-    GradientDescent(n_steps=3).solve(Answers(domain()), NoPenalty(), Watched(lambda *steps: seen.append(steps)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-
-
 # ------------------------------------------------------------------------------------------------- defaults
 
 
@@ -324,35 +289,3 @@ def test_an_unbounded_gradient_needs_a_clip_or_a_ball():
         GradientDescent().plan(domain(), Squared(), NoPenalty())
     plan = GradientDescent(radius=2.0).plan(domain(p=4), Squared(), NoPenalty())
     assert plan.releases[0].clip == pytest.approx((2.0 * 2.0 + 1.0) * 2.0)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"average": "mean"},
-        {"momentum": "adam"},
-        {"n_steps": 0},
-        {"n_steps": -3},
-        {"n_steps": 2.5},
-        {"radius": -1.0},
-        {"step_size": -0.1},
-        {"clip": -1.0},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", [GradientDescent, StochasticGradientDescent])
-def test_settings_without_meaning_are_refused(kind, settings):
-    with pytest.raises(Unsupported):
-        kind(**settings)
-
-
-def test_a_whole_number_of_steps_may_be_a_float():
-    """It is accepted when configured, so it must not fail once the budget is spent."""
-    assert len(solve(GradientDescent(n_steps=2.0), Answers(domain()))) == 3
-
-
-@pytest.mark.parametrize("solver", [GradientDescent(n_steps=3), StochasticGradientDescent(batch_size=2)])
-def test_settings_name_everything(solver):
-    stated = solver.settings()
-    assert stated.pop("name") == solver.name
-    assert type(solver)(**stated) == solver

@@ -5,16 +5,10 @@ from pathlib import Path
 import pytest
 
 from discreet.audit.solver_cases import solver_case
-from discreet.models.fit import solver_names
 from discreet.registry import BUILT_IN_SOLVERS as BUILT_IN
 from discreet.solvers.base import SOLVERS, settings_class
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_names():
-    assert set(BUILT_IN) >= {"recipe", "gd", "sgd", "svrg", "cd", "gcd", "agd", "output", "objective", "exponential"}
-    assert solver_names()[: len(BUILT_IN) + 1] == ("auto", *BUILT_IN)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

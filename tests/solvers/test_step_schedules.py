@@ -55,12 +55,6 @@ def test_a_schedule_is_followed(schedule, kind):
     assert model.certificate_.solver["step_schedule"] in (schedule, list(schedule))
 
 
-@pytest.mark.parametrize("bad", ["fast", (1.0, 0.5), (1.0, 0.0, 1.0), 3, (1.0, "a", 1.0)])
-def test_what_is_no_schedule_is_refused(bad):
-    with pytest.raises(Unsupported, match="step_schedule"):
-        GradientDescent(n_steps=3, step_schedule=bad)
-
-
 def test_the_slides_noise_is_theirs():
     plan = GradientDescent(n_steps=50, calibration="slides").plan(DOMAIN, Logistic(), NoPenalty())
     found = price_plan(plan, BUDGET).noise_multiplier
@@ -167,26 +161,6 @@ def test_runs_exceed_a_bound_with_a_probability_no_more_often(strength):
     excess = strength / 2 * np.sum((w + slope / strength) ** 2, axis=1) if strength else total @ slope / (T + 1) + 2.0
     assert np.mean(excess > bound) <= 0.1
     assert np.mean(excess) > bound / 20  # the test has power: noise of 20 times the size would exceed it
-
-
-def test_sampling_only_adds_to_the_bound():
-    words = {"n_steps": 100, "radius": 2.0, "average": "uniform", "step_size": 0.1}
-    full = GradientDescent(**words).bound(DOMAIN, Logistic(), BUDGET).upper
-    every = StochasticGradientDescent(**words, sampling_probability=1.0).bound(DOMAIN, Logistic(), BUDGET).upper
-    half = StochasticGradientDescent(**words, sampling_probability=0.5).bound(DOMAIN, Logistic(), BUDGET).upper
-    assert every == pytest.approx(full, rel=1e-6)
-    assert half > full
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"radius": None}, {"average": "last"}, {"momentum": 0.5}, {"step_schedule": "sqrt"}, {"clip": 0.1}],
-    ids=str,
-)
-def test_runs_that_the_proof_does_not_cover_have_no_bound(settings):
-    words = {"n_steps": 10, "radius": 1.0, "average": "uniform"} | settings
-    with pytest.raises(Unsupported, match="bound"):
-        GradientDescent(**words).bound(DOMAIN, Logistic(), BUDGET)
 
 
 LECTURE = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=100, radius=3.0, budget=BUDGET)

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator.records.recoding import Recoding
-from discreet.losses import Logistic, SmoothedHinge
+from discreet.losses import Logistic
 from discreet.solvers.gradient_loop import AVERAGES, Averager, average_weights, momentum_weight
 from discreet.solvers.propagation import gain, responses, taken_back
-from discreet.solvers.traces import binary_margins, normal_points, softmax_margins
+from discreet.solvers.traces import binary_margins
 from tests.covering import covering
 
 
@@ -98,12 +98,6 @@ def test_deviations_are_taken_back_as_coefficients_are(outputs, intercept):
     np.testing.assert_allclose(taken_back(recoding, variances), np.sqrt(expected), rtol=1e-12)
 
 
-def test_points_are_normal():
-    points = normal_points(3)
-    np.testing.assert_allclose(points.mean(axis=0), 0, atol=0.08)
-    np.testing.assert_allclose(points.T @ points / len(points), np.eye(3), atol=0.1)
-
-
 def test_without_a_clip_targets_follow_the_margins():
     """The factor at which steps come to rest is 1 for the logistic loss, and E f'' is then E p (1 - p)."""
     found = binary_margins(Logistic(), 0.3, 1.5, slope=1e9, directions=1e9)
@@ -111,18 +105,3 @@ def test_without_a_clip_targets_follow_the_margins():
     np.testing.assert_allclose(found.chances[:, 0], p, atol=1e-2)
     assert found.curvature() == pytest.approx((p * (1 - p)).mean(), rel=1e-2)
     assert found.along() < found.curvature()
-
-
-@pytest.mark.parametrize("loss", [Logistic(), SmoothedHinge(0.5)])
-def test_longer_rows_and_tighter_clips_are_flatter(loss):
-    found = binary_margins(loss, 0.2, 2.0, slope=0.4, directions=8)
-    assert 0 <= found.curvature(4.0) <= found.curvature(1.5) <= found.curvature() <= 1.2 * loss.smoothness
-    assert found.curvature() < binary_margins(loss, 0.2, 2.0, slope=0.9, directions=8).curvature()
-
-
-def test_two_classes_of_softmax_are_logistic():
-    """Margins (-m/2, m/2): the Hessian diag(p) - p p^T has one eigenvalue that is not 0, 2 p (1 - p)."""
-    half = np.array([-0.5, 0.5])
-    both = softmax_margins(0.4 * half, 4.0 * np.multiply.outer(half, half), 1e9, 1e9)
-    one = binary_margins(Logistic(), 0.4, 2.0, slope=1e9, directions=1e9)
-    assert both.curvature() == pytest.approx(2 * one.curvature(), rel=5e-2)

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Union, get_args, get_origin, get_type_hints
 
@@ -34,14 +34,6 @@ def clashes(solvers):
 def test_parameters_have_one_type():
     assert len(SOLVERS) > 12
     assert clashes(SOLVERS) == set()
-
-
-def test_another_type_is_noticed():
-    @dataclass(frozen=True)
-    class Odd:
-        momentum: bool = False
-
-    assert clashes([*SOLVERS, Odd]) == {"momentum"}
 
 
 def test_what_several_solvers_share_is_in_the_vocabulary():

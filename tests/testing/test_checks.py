@@ -21,12 +21,6 @@ def test_one_seed_one_answer(kind):
     assert not np.array_equal(coefficients(1), coefficients(2))
 
 
-def test_the_stream_runs_on_from_fit_to_fit():
-    fit, data = fit_of("logistic"), table("logistic")
-    with seeded(1):
-        assert not np.array_equal(fit(*data).coef_, fit(*data).coef_)
-
-
 def test_outside_the_block_noise_is_private_again():
     fit, data = fit_of("logistic"), table("logistic")
     with seeded(1):

@@ -4,8 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
-from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,7 +16,6 @@ from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
 from discreet.losses.proofs import wrong_constants
 from discreet.testing import Privacy, Refuted
 
-ROOT = Path(__file__).parents[2]
 SRC = str(Path(discreet.__file__).parents[1])
 
 
@@ -295,12 +292,6 @@ def test_the_checks_need_no_pytest():
     assert failed.value.audit.refuted
 
 
-def test_the_entry_point_is_the_plugin():
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
-    assert declared == {"discreet": "discreet.testing.plugin"}
-    assert hasattr(import_module(declared["discreet"]), "privacy")
-
-
 def test_loading_it_costs_nothing():
     """Everybody who installed discreet has it in every pytest run."""
     code = """
@@ -316,11 +307,3 @@ print(sorted(heavy), hooks, sorted(name for name in sys.modules if name.startswi
         done.stdout.strip()
         == "[] [] ['discreet', 'discreet.lazy_names', 'discreet.testing', 'discreet.testing.plugin']"
     )
-
-
-def test_every_name_of_the_facade_exists():
-    for name in discreet.testing.__all__:
-        assert getattr(discreet.testing, name).__doc__
-    assert set(discreet.testing.__all__) <= set(dir(discreet.testing))
-    with pytest.raises(AttributeError, match="has no attribute 'magic'"):
-        _ = discreet.testing.magic

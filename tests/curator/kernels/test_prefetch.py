@@ -28,8 +28,3 @@ def test_nothing_changes(dtype, columns):
     fetch_rows(table[::2])  # rows that lie apart
     fetch_entries(table[0])
     assert (table == before).all()
-
-
-def test_plain_python_needs_none():
-    assert prefetch_row(np.zeros((2, 2)), 1) is None
-    assert prefetch_entries(np.zeros(2), 0, 1) is None

@@ -1,20 +1,10 @@
 """Turned blocks hold the same values, and streams encode the same integers from either order."""
 
 import numpy as np
-import pytest
 
-from discreet.curator.kernels.hints import turn_to_rows
 from discreet.curator.records import stream
 from discreet.curator.records.stream import by_rows
 from tests.covering import covering
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (127, 9), (128, 8), (300, 50), (5, 200), (0, 3)])
-def test_the_same_values(shape):
-    columns = np.asfortranarray(np.random.default_rng(0).normal(size=shape))
-    out = np.empty(shape)
-    turn_to_rows(columns, out)
-    np.testing.assert_array_equal(out, columns)
 
 
 @covering(("values", [1, 7, 64, 10**6]), ("order", ["C", "F"]))

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet.accounting.cell_counts import QUERY
-from discreet.accounting.plan import AdaptivePlan, Plan, Release
+from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator import PrivateData
-from discreet.curator.lattice import noise
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.queries import counts
 from discreet.curator.queries.counts import planned_counts
@@ -102,18 +101,6 @@ def test_the_bound_is_used_up(relation, pure):
     assert 2.0**seen.unit.m / (float(seen.factor) * seen.unit.bound) >= 2.0 * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("pure", [False, True])
-def test_the_law_is_that_of_the_samplers(pure):
-    """The answer is the exact sum and the very integers that the sampler makes of the same random bits."""
-    cells = np.array([[0, 3], [1, 3], [0, -1]])
-    with use_entropy(SeededEntropy(5)):
-        seen, found = measured([cells], 6, 2, budget=budget_of(pure=pure))
-    draw = noise.discrete_laplace if pure else noise.rounded_gaussian
-    expected = seen.exact + draw(6, seen.unit.m, SeededEntropy(5))
-    np.testing.assert_array_equal(seen.noisy, expected)
-    np.testing.assert_array_equal(found.counts, expected / one_of(seen, 2))
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("pure", [False, True])
@@ -155,16 +142,6 @@ def test_noise_is_drawn_before_a_record_is_read():
     assert events[0] == "noise"
 
 
-def test_a_plan_without_counts_has_none():
-    with pytest.raises(PlanViolation, match="no \\(further\\) noisy_counts"):
-        count_once(Plan([Release("noisy_gradient", 3)]), budget_of(), 2.0, iter([]), 4, 1, n=1)
-
-
-def test_adaptive_plans_have_none_either():
-    with pytest.raises(Unsupported, match="fixed plan"):
-        count_once(AdaptivePlan([Release(QUERY, 1)]), budget_of(), 2.0, iter([]), 4, 1, n=1)
-
-
 def unread():
     raise AssertionError("a record was read")
     yield
@@ -174,32 +151,6 @@ def unread():
 def test_what_cannot_be_counted_is_refused_before_records_are_read(size, per_record):
     with pytest.raises(Unsupported):
         count_once(PLAN, budget_of(pure=True), 2.0, unread(), size, per_record, n=1)
-
-
-@pytest.mark.parametrize(
-    "block",
-    [np.zeros((2, 3)), np.zeros((2, 3), dtype=np.int32), np.zeros((2, 2), dtype=np.int64), np.zeros(3, dtype=np.int64)],
-)
-def test_blocks_of_other_types_and_shapes_are_refused(block):
-    with pytest.raises(Unsupported, match="64-bit integers"):
-        measured([block], 4, 3)
-
-
-@pytest.mark.parametrize("share", [np.ones(2), np.ones(3, dtype=np.int64), np.ones((2, 1), dtype=np.int64)])
-def test_shares_of_other_types_and_shapes_are_refused(share):
-    with pytest.raises(Unsupported, match="shares"):
-        measured([np.zeros((2, 3), dtype=np.int64)], 4, 3, shares=[share])
-
-
-def test_shares_stand_beside_every_block():
-    with pytest.raises(ValueError, match="zip"):
-        measured([np.zeros((2, 3), dtype=np.int64)] * 2, 4, 3, shares=[np.ones(2, dtype=np.int64)])
-
-
-def test_no_records_are_counted_as_none():
-    seen, found = measured([], 4, 3)
-    assert not seen.exact.any()
-    assert found.counts.shape == (4,)
 
 
 def test_sums_that_wrap_around_stay_neighbors(monkeypatch):

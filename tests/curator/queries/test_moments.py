@@ -11,9 +11,8 @@ from discreet.curator.engines.local import engine_for
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.queries.moments import MomentQuery, outer_coefficients, square_shift
 from discreet.errors import Unsupported
-from discreet.losses import Logistic
 from tests.covering import covering
-from tests.solvers.whitened.cases import asked, budget_of, ceil_norm, dense_of, records_of
+from tests.solvers.whitened.cases import ceil_norm, dense_of, records_of
 
 STRIP, BLOCK = 256, 4096
 
@@ -79,30 +78,6 @@ def test_strips_of_any_number_of_rows_and_columns(n, p):
         np.testing.assert_array_equal(added(rows, coefficients), exactly(rows, coefficients) if n else np.zeros((p, p)))
 
 
-def test_a_kernel_adds_to_what_is_there():
-    rows, coefficients = np.array([[1, -2, 3]], dtype=np.int16), np.array([5])
-    np.testing.assert_array_equal(added(rows, coefficients, before=7), exactly(rows, coefficients) + 7)
-
-
-def test_pieces_of_a_table_add_up():
-    """Threads hand the kernel views that begin anywhere."""
-    rng = np.random.default_rng(4)
-    n = 2 * BLOCK + 77
-    rows, coefficients = rng.integers(-999, 1000, (n, 6)).astype(np.int16), rng.integers(0, 9999, n)
-    whole = exactly(rows, coefficients)
-    for cut in (1, 255, BLOCK + 1, n - 1):
-        pieces = [added(rows[part], coefficients[part]) for part in (slice(cut), slice(cut, None))]
-        np.testing.assert_array_equal(sum(pieces), whole)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("n", [1, 2, BLOCK + 1, 2 * BLOCK + 13])
-def test_tables_of_any_number_of_rows(n):
-    records, _ = made(n, 2, extreme=True)
-    for bound in (1 << 16, (1 << 33) + 12345, 1 << 40):
-        same(records, MomentQuery(bound, max(1.0, bound / 2**29)), "outer")
-
-
 @covering(
     ("kind", ["mean", "squares", "outer"]),
     ("bound", [1 << 16, (1 << 25) - 1, (1 << 40) - 7, 1 << 40]),
@@ -126,13 +101,6 @@ def test_persons_of_any_number_of_rows(kind, seed):
             same(records, MomentQuery(bound, max(2.0, bound / 2**29), use_l1), kind)
 
 
-@covering(("grouped", [False, True]), ("kind", ["mean", "squares"]))
-def test_compressed_rows(kind, grouped):
-    records, _ = made(200, 6, stored="sparse", groups=np.arange(200) // 7 if grouped else None)
-    for use_l1 in (False, True):
-        same(records, MomentQuery((1 << 36) + 3, 55.5, use_l1), kind)
-
-
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["mean", "squares", "outer"])
 def test_the_fine_grid(kind):
@@ -141,18 +109,6 @@ def test_the_fine_grid(kind):
     for table in (records, small[0]):
         for use_l1 in (False, True):
             same(table, MomentQuery(1 << 40, 3.5, use_l1), kind)
-
-
-@pytest.mark.parametrize("row_norm", [0.3, 1.0, None])
-def test_what_is_said_of_the_longest_row_is_true(row_norm):
-    """Rows at the very corner of what is declared."""
-    from discreet import Bounds
-
-    X = np.vstack([np.ones(7), -np.ones(7), np.eye(7), np.full(7, 1e300)])
-    bounds = Bounds([(-1, 1)] * 3 + [(-3, 0.1)] * 4, row_norm=row_norm, classes=(-1, 1))
-    for intercept in (False, True):
-        records, domain = records_of(X, np.ones(len(X)), intercept=intercept, bounds=bounds, loss=Logistic())
-        assert records.norms.max() <= math.ceil(domain.row_norm * records.grid.one)
 
 
 LIMIT = MomentQuery(1 << 40, 4095.0)
@@ -176,12 +132,6 @@ def test_rows_at_the_largest_bound_over_many_blocks(n):
     assert LIMIT.outer_over(engine_for(records, threads=1)).tolist() == [[n * product]]
     for threads in (2, 3):
         assert LIMIT.outer_over(engine_for(records, threads=threads)).tolist() == [[n * product]]
-
-
-def test_rows_at_the_largest_bound_with_small_neighbors():
-    records = largest(2 * BLOCK + 5, 3)
-    same(records, LIMIT, "outer")
-    same(records, MomentQuery((1 << 40) - 1, 4097.0), "outer")
 
 
 def test_what_cannot_be_exact_is_refused():
@@ -217,19 +167,3 @@ def test_squares_of_very_wide_rows(p):
         rest = (1 << 40) // reach[0] * square
         assert found[0] == rest + (1 << 40) // reach[1] * square
         assert set(found[1:].tolist()) <= {rest}
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_give_the_same_sums(threads):
-    records, _ = made(9000, 150, groups=None)
-    query = MomentQuery(1 << 38, 1000.0)
-    one, many = engine_for(records, threads=1), engine_for(records, threads=threads)
-    np.testing.assert_array_equal(query.mean_over(one), query.mean_over(many))
-    np.testing.assert_array_equal(query.outer_over(one), query.outer_over(many))
-
-
-@covering(("rows", [0, 1]), ("query", ["noisy_mean", "noisy_mean_squares", "noisy_second_moment"]))
-def test_empty_tables(query, rows):
-    """Under add_remove a table may hold nobody."""
-    measurement = asked(query, np.zeros((rows, 2)), np.zeros(rows), budget=budget_of("add_remove"))
-    assert not measurement.exact.any()

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, Budget
+from discreet import Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.queries import choices
-from discreet.errors import PlanViolation
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
-from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.covering import covering
-from tests.replaying import window, worst_ratio
-from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, table
+from tests.replaying import worst_ratio
+from tests.solvers.perturbation.cases import bounds_of, table
 
 LOSSES = {
     "logistic": Logistic(),
@@ -90,19 +87,6 @@ def test_a_null_record_counts_nothing():
     assert abs(scored[0] - scored[1]) == pytest.approx(0.5, abs=1e-9)
 
 
-@covering(("name", LOSSES), ("relation", RELATIONS), ("delta", [1e-5, 0.0]))
-def test_it_replays(name, relation, delta):
-    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
-    ratio = worst_ratio(asked(name, relation, delta=delta), pairs[:: 2 if delta else 5], relation)
-    assert (0.45 if delta else 0.1) < ratio <= 1.0
-
-
-@covering(("engine", ["dense", "sparse"]), ("relation", RELATIONS))
-def test_persons_replay(engine, relation):
-    pairs = list(neighbor_pairs(*table("logistic", engine, True), relation=relation, bounds=bounds_of("logistic")))
-    assert 0.3 < worst_ratio(asked("logistic", relation), pairs[::3], relation) <= 1.0
-
-
 def test_the_sensitivity_is_reached():
     """One record from right to wrong: twice the bound, exactly what replace_one pays for."""
     data = table("logistic")
@@ -116,47 +100,3 @@ class Pair:
 
     def __init__(self, data, neighbor):
         self.data, self.neighbor = data, neighbor
-
-
-def test_the_noise_is_fresh_and_as_planned():
-    assert_fresh_noise(asked("logistic", "zero_out"), table("logistic"), runs=3)
-    with window() as seen:
-        curator = opened("logistic", table("logistic"), Budget(1.0, 1e-5, "replace_one"))
-        curator.noisy_score(weights("logistic"))
-    (measurement,) = seen
-    assert 2**measurement.unit.m / (2 * measurement.unit.bound) >= curator.noise_multiplier
-    assert measurement.norm == "l2"
-
-
-@pytest.mark.parametrize("bug", ["not centered", "too wide"])
-def test_planted_bugs_are_found(bug, monkeypatch):
-    """Scores of 0 and -1 instead of +-1/2, or with three times the bound: one record can do too much."""
-    if bug == "not centered":
-        monkeypatch.setattr(choices.WrongSign, "_replace", lambda self, **given: self, raising=True)
-        monkeypatch.setattr(choices, "ValueQuery", _times(choices.ValueQuery, 2))
-    else:
-        monkeypatch.setattr(choices, "ValueQuery", _times(choices.ValueQuery, 3))
-    pairs = list(neighbor_pairs(*table("logistic"), relation="zero_out", bounds=bounds_of("logistic")))
-    with pytest.raises(AssertionError, match="sensitivity"):
-        worst_ratio(asked("logistic", "zero_out"), pairs, "zero_out")
-
-
-def _times(query, times):
-    return lambda points, score, bound, scale: query(points, score, times * bound, times * scale)
-
-
-def test_refusals():
-    curator = opened("logistic", table("logistic"), Budget(1.0, 1e-5))
-    with pytest.raises(PlanViolation, match="shape"):
-        curator.noisy_score(np.zeros(3))
-    curator.noisy_score(np.zeros(4))
-    with pytest.raises(PlanViolation, match="no \\(further\\)"):
-        curator.noisy_score(np.zeros(4))
-    for error in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(PlanViolation, match="target range"):
-            opened("ridge", table("ridge"), Budget(1.0, 1e-5)).noisy_score(np.zeros(4), error=error)
-    sampled = Plan((Release("noisy_score", 1, sampling_probability=0.5),))
-    with pytest.raises(PlanViolation, match="sampling"):
-        PrivateData(np.zeros((N, 3)), np.zeros(N), Bounds(1.0, classes=(0, 1))).open(
-            price_plan(sampled, Budget(1.0, 1e-5)), Logistic()
-        )

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, DPRidge, private_score
+from discreet import Bounds, DPLogisticRegression, DPRidge
 from discreet.curator.records.admission import class_indices, grouping
-from discreet.curator.records.containers import as_array, column_names, container_of, kind_of
+from discreet.curator.records.containers import as_array, container_of, kind_of
 from discreet.errors import DiscreetError, MissingBounds, Unsupported
 from tests.covering import covering
 
@@ -43,15 +43,6 @@ TABLES = {
     "pyarrow.Table, dictionary": lambda table: pa.table({k: pa.array(v).dictionary_encode() for k, v in table.items()}),
     "polars": pl.DataFrame,
 }
-TARGETS = {
-    "array": np.asarray,
-    "list": list,
-    "pandas": pd.Series,
-    "pandas, nullable": lambda y: pd.Series(y).astype("Int64"),
-    "pyarrow.Array": pa.array,
-    "pyarrow.ChunkedArray": lambda y: pa.chunked_array([y[:9], y[9:]]),
-    "polars": lambda y: pl.Series(y),
-}
 
 
 @pytest.fixture(scope="module")
@@ -71,22 +62,6 @@ def test_every_library_s_table_gives_the_same_bits_by_name(name, reference, seed
     assert list(model.feature_names_in_) == ["age", "dose"]
     if "Reader" not in name:  # which can be read once only
         assert (model.predict(TABLES[name](table)) == reference.predict(pd.DataFrame(table))).all()
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("name", TARGETS)
-def test_every_library_s_column_is_a_target(name, reference, seeded):
-    table, y = columns()
-    with seeded(3):
-        model = DPLogisticRegression(bounds=NAMED, solver="gd").fit(pa.table(table), TARGETS[name](y))
-    assert model.coef_.tobytes() == reference.coef_.tobytes()
-
-
-def test_scores_and_selections_take_them_too(reference):
-    table, y = columns()
-    assert private_score(reference, pl.DataFrame(table), pl.Series(y), epsilon=5.0).value > 0.5
-    chosen = DPRandomizedSearch(DPLogisticRegression(bounds=NAMED, solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=5.0)
-    assert chosen.fit(pa.table(table), pa.array(y)).n_features_in_ == 2
 
 
 # ------------------------------------------------------------------------- refusals name columns, never values
@@ -117,14 +92,6 @@ def test_no_refusal_shows_a_value(name, wrong, capfd, caplog):
     assert name in plain or refusal.match(message)
     told = f"{refusal.value!r} {refusal.value.__context__!r} {capfd.readouterr()} {caplog.text} {shown}"
     assert "48151" not in told
-
-
-def test_names_come_from_known_tables_only():
-    class Odd:
-        columns = ((SENTINEL, 1), (2, 3))
-
-    assert column_names(Odd()) is None
-    assert column_names(container_of(pa.table({"a": [SENTINEL]}))) == ["a"]
 
 
 # --------------------------------------------------------------------------------- types against declarations
@@ -171,17 +138,6 @@ def test_text_columns_are_refused_by_name_before_the_charge(make, tmp_path):
     with pytest.raises(Unsupported, match=r"stored as text: sex\. .*TableModel"):
         model.fit(make({**table, "sex": ["f"] * 300}), y)
     assert ledger.spent("people").fits == 0
-
-
-def test_objects_declare_nothing_and_nothing_is_refused():
-    table, y = columns()
-    words = np.array([str(label) for label in y], dtype=object)
-    DPLogisticRegression(bounds=NAMED, solver="gd").fit(pd.DataFrame(table), words)
-
-
-def test_lazy_frames_are_sent_for_their_rows():
-    with pytest.raises(Unsupported, match="collect"):
-        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(pl.LazyFrame({"a": [1.0]}), [0])
 
 
 def test_a_stream_that_fails_says_nothing_of_its_cells():
@@ -265,17 +221,6 @@ def test_a_polars_column_keeps_the_type_that_it_declares(cells, dtype):
     stored = series.to_arrow().type
     found = container_of(series).dtype.pyarrow_dtype
     assert found == stored or (pa.types.is_large_string(found) and str(stored) in ("string_view", "large_string"))
-
-
-@pytest.mark.parametrize("last", ["b", None])
-def test_texts_of_numpy_s_own_kind_are_texts(last):
-    kind = np.dtypes.StringDType(na_object=None)
-    words = np.array(["a"] * 4 + [last], dtype=kind)
-    assert len(grouping(words, 5)[1]) - 1 == 2
-    with pytest.raises(Unsupported, match="stored as text"):
-        DPRidge(bounds=1.0, target=(0, 1)).fit(np.zeros((5, 1)), words)
-    with pytest.raises(Unsupported, match="stored as text"):
-        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(words.reshape(-1, 1), [0, 1, 0, 1, 0])
 
 
 @pytest.mark.parametrize("last", [[1.0], [[1.0]], [np.zeros(3)]])

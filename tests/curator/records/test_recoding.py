@@ -83,29 +83,6 @@ def test_order_and_neighbors_do_not_matter(stored, recoding):
 
 
 @EACH_MAP
-def test_threads_and_lengths_do_not_matter(stored, recoding, monkeypatch):
-    """Long enough for three threads, whose pieces end inside the table."""
-    X, y = a_table(200)
-    few = np.array(parts(through(X, y, recoding, stored=stored)[0])[0])
-    n = 66_001
-    long_X, long_y = np.resize(X, (n, P)), np.resize(y, n)
-    for threads in (1, 2, 3):
-        monkeypatch.setenv("DISCREET_NUM_THREADS", str(threads))
-        many = through(long_X, long_y, recoding, stored=stored)[0]
-        np.testing.assert_array_equal(dense_of(many), np.resize(few, (n, few.shape[1])))
-        np.testing.assert_array_equal(many.norms, np.resize([ceil_norm(row) for row in few], n))
-
-
-@EACH_MAP
-def test_images_are_those_of_the_formula(stored, recoding):
-    """Within two steps of the grid: rounding, and shrinking onto the lattice toward zero."""
-    X, y = a_table(50, nulls=False)
-    new, _ = through(X, y, recoding, stored=stored)
-    z, _ = rows_through(recoding, X, 2**14)
-    assert np.abs(dense_of(new) / new.grid.one - z).max() <= 2.0 / new.grid.one
-
-
-@EACH_MAP
 def test_null_records_stay_null(stored, recoding):
     X, y = a_table(24)
     for numeric in (False, True):
@@ -115,15 +92,6 @@ def test_null_records_stay_null(stored, recoding):
             assert new.norms[i] == new.sums[i] == 0
             assert not numeric or new.targets[i] == 0
         assert (new.norms > 0).sum() == 21
-
-
-@EACH_MAP
-def test_norms_are_those_of_the_integers(stored, recoding):
-    new, domain = through(*a_table(60), recoding, stored=stored)
-    rows = dense_of(new)
-    assert new.norms.tolist() == [ceil_norm(row) for row in rows]
-    assert new.sums.tolist() == np.abs(rows).sum(axis=1).tolist()
-    assert new.norms.max() <= recoding.domain(domain).row_norm * new.grid.one + 1
 
 
 def test_each_recoding_starts_from_the_admitted_records():
@@ -190,26 +158,6 @@ def test_the_reach_shrinks_rows_and_keeps_their_direction():
     new, _ = through(np.array([[1.0, 0.1], [0.8, -0.4]]), np.ones(2), recoding)
     rows = new.rows[:, :2] / new.grid.one
     np.testing.assert_allclose(rows[:, 1] / rows[:, 0], [0.1, -0.5], atol=0.01)
-
-
-@pytest.mark.parametrize("reach", [0.5, 1e-2, 3e-4])
-def test_short_reaches_keep_directions(reach):
-    """Shrunk as real numbers before they are rounded: every row of any length points where it did."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (40, P)) * 10.0 ** rng.uniform(-1, 0, (40, 1))
-    recoding = replace(a_map(row_norm=math.inf), reach=reach)
-    new, _ = through(X, np.ones(40), recoding)
-    z, _ = rows_through(recoding, X, 2**14)
-    length = np.linalg.norm(z, axis=1)
-    z *= np.minimum(1.0, reach / length)[:, None]
-    assert np.abs(dense_of(new) / new.grid.one - z).max() <= 2.0 / new.grid.one  # rounded, then once more toward zero
-    assert (length > reach).any()
-
-
-def test_labels_stay():
-    X, y = a_table(12, nulls=False)
-    new, _ = through(X, y, a_map(target_center=0.0))
-    np.testing.assert_array_equal(new.targets, y)
 
 
 # ------------------------------------------------------------------------------- what is declared of the images

@@ -17,24 +17,9 @@ from discreet.curator.records.storage import (
     check_scratch,
     current_limits,
     limited,
-    rows_per_part,
-    size_of,
     storage_for,
 )
 from discreet.errors import Unsupported
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("0", 0), ("17B", 17), ("500 MB", 500 * 10**6), ("4gb", 4 * 10**9), ("1.5KB", 1500)]
-)
-def test_sizes(text, size):
-    assert size_of(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "much", "4XB", "-1GB", "inf", "nanGB", "1e300TB"])
-def test_what_is_no_size_is_refused(text):
-    with pytest.raises(Unsupported, match="such as 500MB or 4GB"):
-        size_of(text)
 
 
 def test_a_scratch_file_has_no_name_and_no_reader(tmp_path):
@@ -55,10 +40,6 @@ def _link(fd):
         return os.readlink(f"/proc/self/fd/{fd}")
     except OSError:
         return ""
-
-
-def test_an_empty_array_needs_no_file(tmp_path):
-    assert OnDisk(tmp_path / "none").zeros((0, 7), np.int16).shape == (0, 7)
 
 
 def test_a_folder_without_room_is_refused_in_words(tmp_path):
@@ -93,12 +74,6 @@ def test_memory_decides_unless_it_is_said(monkeypatch, tmp_path):
             assert current_limits().memory == 10**9
 
 
-def test_parts_are_neither_tiny_nor_huge():
-    assert rows_per_part(1) == 1 << 17
-    assert rows_per_part(10**6) == 1 << 10
-    assert 1 << 10 < rows_per_part(100) < 1 << 17
-
-
 def test_a_folder_that_takes_no_files_is_refused_before_it_is_needed(tmp_path):
     check_scratch(tmp_path)
     check_scratch(tmp_path, 1 << 10)
@@ -115,9 +90,3 @@ def test_without_a_folder_for_temporary_files_rows_are_kept_in_memory(monkeypatc
     monkeypatch.delenv("DISCREET_SCRATCH", raising=False)
     monkeypatch.setattr("tempfile.gettempdir", none)
     assert storage_for(10, 2, COARSE) is MEMORY
-
-
-@pytest.mark.parametrize("memory", [-1, float("nan"), "-1GB"])
-def test_memory_below_nothing_is_refused(memory):
-    with pytest.raises(Unsupported, match="4GB"), limited(memory=memory):
-        pass

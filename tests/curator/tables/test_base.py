@@ -6,7 +6,7 @@ import pytest
 
 from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.models import SchemaEncoder
-from discreet.schema import Category, SchemaError, Target
+from discreet.schema import Category, Target
 from discreet.testing import seeded
 
 
@@ -33,15 +33,6 @@ CELLS = ["a", "b", "strange", None]
 )
 def test_the_base_has_no_cell(kind, names, rows):
     assert encoded(kind, CELLS) == (names, rows)
-
-
-def test_a_base_is_one_of_the_categories():
-    for base in ("c", 1, True):
-        with pytest.raises(SchemaError, match="base is one of the categories"):
-            Category(("a", "b"), base=base)
-    assert Category((1, 2), base=np.int64(2)).base == 2
-    schema = Schema.from_toml('[columns.c]\ncategories = ["a", "b"]\nbase = "b"\n')
-    assert Schema.from_toml(schema.to_toml()) == schema
 
 
 def test_a_coefficient_is_a_difference_from_the_base():

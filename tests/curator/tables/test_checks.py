@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, DPRidge
-from discreet.accounting.cell_counts import CHECKED, Checked, checked_in
+from discreet import DPLogisticRegression
+from discreet.accounting.cell_counts import CHECKED, Checked
 from discreet.accounting.events import Gaussian
 from discreet.curator.tables.frames import FrameSource
 from discreet.curator.tables.stream import TableStream
@@ -135,25 +135,12 @@ def test_the_noise_is_what_is_said_and_what_was_planned():
     assert stated >= event.noise_multiplier * math.sqrt(2) * per_row * (1 - 1e-3)
 
 
-def test_an_adaptive_run_is_not_checked():
-    model = TableModel(SCHEMA, DPLogisticRegression(1.0, 1e-5, solver="agd")).fit(table_of(300))
-    assert CHECKED not in model.certificate_.assumed_public
-
-
 def test_they_go_with_private_ranges():
     schema = Schema({**COLUMNS, "age": Number("private", within=(0, 1e4))}, SCHEMA.target)
     model = TableModel(schema, DPLogisticRegression(5.0, 1e-5, solver="gd")).fit(table_of(400))
     public = model.certificate_.assumed_public
     assert {"estimated_ranges", CHECKED} <= set(public)
     assert model.certificate_.verify().is_private
-
-
-def test_numbers_to_predict():
-    schema = Schema({"age": Number((0, 100))}, Target("bent", range=(0, 50)))
-    model = TableModel(schema, DPRidge(math.inf, 1e-5, solver=GradientDescent(1)))
-    table = table_of(200)
-    found = model.fit(table).certificate_.assumed_public[CHECKED]
-    assert found["columns"]["bent"] == {"no_number": 0, "outside": int((table["bent"] > 50).sum())}
 
 
 # ---------------------------------------------------------------------------------------------- what is said
@@ -163,45 +150,5 @@ def lines(**facts):
     return Checked(**{"noise": 10.0, "null": 0.0, "columns": {}, "n": 1000, **facts}).lines()
 
 
-def test_what_stands_out_is_named_with_its_meaning():
-    (first, second, last) = lines(null=600.0, columns={"sex": {"empty": 30.0, "unknown": 990.0}})
-    assert first == "sex: about 990 of 1,000 (99%) cells hold none of the declared labels."
-    assert second == "about 600 of 1,000 (60%) records count as null: they taught the model nothing."
-    assert "± 20" in last
-
-
-def test_noise_is_no_alarm():
-    assert lines(null=39.0, columns={"sex": {"empty": -80.0, "unknown": 40.0}}) == [
-        "No column has noticeably many invalid cells (counts are accurate to about ± 20)."
-    ]
-
-
-def test_few_records_tell_nothing():
-    assert "Too few records" in lines(noise=300.0, null=1000.0)[0]
-
-
 def test_a_private_number_of_records_is_not_shown():
     assert lines(n=None, null=600.0)[0] == "about 600 records count as null: they taught the model nothing."
-
-
-def test_persons_are_called_persons():
-    found = lines(unit="person", null=600.0, columns={"sex": {"unknown": 990.0}})
-    assert found[0] == "sex: about 990 of 1,000 (99%) persons' cells hold none of the declared labels."
-    assert found[1].startswith("about 600 of 1,000 (60%) persons count as null")
-
-
-def test_the_certificate_and_its_summary_show_it():
-    table = table_of(3000)
-    table["sex"] = "Female"
-    certificate = TableModel(SCHEMA, DPLogisticRegression(5.0, 1e-6, solver="gd")).fit(table).certificate_
-    assert checked_in(certificate.assumed_public) is not None
-    for text in (certificate.text(), certificate.summary()):
-        assert "hold none of the declared labels" in text
-    assert "noisy_checks" not in certificate.text()  # not among what was taken as public
-
-
-@pytest.mark.parametrize(
-    "stored", [None, {}, {"columns": 3}, {"columns": {"a": 1}, "noise": 1, "null_records": 2}, "x"]
-)
-def test_a_certificate_with_other_contents_can_be_read(stored):
-    assert checked_in({CHECKED: stored, "n": 5}) is None

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
-from discreet.curator.tables import encode
-from discreet.curator.tables.encode import Curve, Layout, curve_on
-from discreet.schema.columns import Category, Number, SchemaError
+from discreet.curator.tables.encode import Layout, curve_on
+from discreet.schema.columns import Number, SchemaError
 from discreet.schema.schema import Schema
 
 EVEN = [Number((0, 1), knots=count).scaled_knots for count in (2, 3, 4, 8, 20, 100)]
@@ -48,14 +47,6 @@ def test_the_norm_holds_everywhere_and_is_nearly_reached(knots):
     assert curve.norm <= np.sqrt(2) * (1 + 1e-14)
 
 
-def test_a_norm_that_leaves_out_the_bends_would_be_found():
-    """The control of the test above: the norm of the line alone does not hold."""
-    curve = curve_on(EVEN[3])
-    wrong = Curve(curve.knots, curve.controls, 1.0)
-    u = np.linspace(-1, 1, 2001)
-    assert np.sqrt(u**2 + np.square(wrong.bends(u)).sum(axis=1)).max() > wrong.norm
-
-
 def test_bends_are_from_smooth_to_rough_and_smaller():
     """Bend j crosses 0 once more than the one before; its coefficients and second differences are orthogonal."""
     knots = EVEN[3]
@@ -79,24 +70,6 @@ def test_a_place_is_encoded_for_itself(u, rows):
     among = curve.bends(np.array([*np.linspace(-1, 1, rows), u]))
     assert np.array_equal(among[-1], alone[0])
     assert np.array_equal(among[:-1], others)
-
-
-def test_plain_python_computes_what_the_kernel_does():
-    curve, u = curve_on(EVEN[3]), np.array([-1.0, -0.3, 0.1234, 1.0, np.nan])
-    plain = np.empty((5, 8))
-    encode.bend_column.py_func(u, curve.knots, curve.controls, plain)
-    assert np.array_equal(plain, curve.bends(u), equal_nan=True)
-
-
-def test_products_take_the_line_and_the_flag_of_a_curve():
-    columns = {"age": Number((0, 100), knots=6, missing="flag"), "sex": Category(("f", "m"), other=False)}
-    layout = Layout(Schema(columns, interactions=(("age", "sex"),)))
-    names = [feature.name for feature in layout.features]
-    assert names[:8] == ["age", *(f"age bend {j}" for j in range(1, 7)), "age (missing)"]
-    assert names[10:] == ["age x sex = f", "age x sex = m", "age (missing) x sex = f", "age (missing) x sex = m"]
-    rows = layout.encode({"age": np.array([75.0, np.nan]), "sex": np.array(["f", "m"], dtype=object)}, 2)
-    assert rows[0, [0, 10, 11, 12, 13]].tolist() == [0.5, 0.5, 0.0, 0.0, 0.0]
-    assert rows[1].tolist() == [0.0] * 7 + [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
 
 
 def test_the_line_of_a_curve_is_the_linear_feature():

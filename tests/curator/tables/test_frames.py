@@ -8,10 +8,8 @@ import pytest
 
 from discreet import DPLogisticRegression, Ledger
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.tables.frames import FrameSource, LazySource, StreamSource, table_in_memory
+from discreet.curator.tables.frames import LazySource, StreamSource, table_in_memory
 from discreet.errors import Unsupported
-from discreet.models.search import DPRandomizedSearch, TableSearch
-from discreet.models.table_encoder import SchemaEncoder
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
 from discreet.schema.schema import Schema
@@ -70,16 +68,6 @@ def fitted(data, given=None, **settings):
 def bits(model):
     found = model.estimator_
     return found.coef_.tobytes(), found.intercept_.tobytes(), model.certificate_.to_json(), model.schema_.to_toml()
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("made", MADE)
-def test_the_same_model_and_predictions(made):
-    expected, table = fitted(rows()), rows()
-    found = fitted(MADE[made](table))
-    assert bits(found) == bits(expected)
-    assert found.predict(MADE[made](table)).tolist() == expected.predict(table).tolist()
-    assert found.predict_proba(MADE[made](table)).tobytes() == expected.predict_proba(table).tobytes()
 
 
 def test_lazy_frames_are_read_as_often_as_needed(tmp_path):
@@ -176,28 +164,6 @@ def test_a_reader_that_was_read_is_refused():
         list(source.batches(["a"]))
 
 
-def test_scores_and_encoders_want_a_table():
-    model = fitted(rows())
-    with pytest.raises(Unsupported, match="pass it as a table"):
-        model.private_score(rows().to_reader(), epsilon=1.0, ledger=False)
-    encoder = SchemaEncoder(schema(rows=None))
-    for use in (encoder.fit, encoder.transform):
-        with pytest.raises(Unsupported, match="read_all"):
-            use(rows().to_reader())
-
-
-def test_a_quote_reads_nothing():
-    reader = rows().to_reader()
-    model = TableModel(schema(), DPLogisticRegression(1.0, solver=SOLVER, ledger=False))
-    assert model.quote(reader).price.epsilon <= 1.0
-    model.fit(reader)
-
-
-def test_a_search_reads_once():
-    search = DPRandomizedSearch(DPLogisticRegression(solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=2.0, ledger=False)
-    assert TableSearch(schema(), search).fit(rows().to_reader()).certificate_.epsilon == 2.0
-
-
 def test_what_a_maker_raises_is_not_shown():
     def broken():
         yield from rows().to_batches(max_chunksize=50)[:2]
@@ -223,8 +189,3 @@ def test_columns_are_checked_before_anything_is_read():
     for data in (rows().drop_columns("b").to_reader(), pl.from_arrow(rows()).lazy().drop("b")):
         with pytest.raises(Unsupported, match="no column 'b'"):
             fitted(data)
-
-
-def test_tables_with_a_length_are_frames():
-    for table in (rows(), rows().to_pandas(), pl.from_arrow(rows()), rows().to_batches()[0]):
-        assert isinstance(table_in_memory(table), FrameSource)

@@ -4,13 +4,11 @@ import math
 import struct
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator.tables import cells
-from discreet.curator.tables.cells import numbers, read_numbers
+from discreet.curator.tables.cells import read_numbers
 from discreet.schema.cell_meaning import number_of
 
 NONE = np.empty(0)
@@ -67,14 +65,6 @@ def test_what_is_no_number_is_none(texts):
     agrees(texts)
 
 
-def test_many_plain_decimals():
-    """Which are all read at once: nothing is left to a slower way."""
-    rng = np.random.default_rng(0)
-    whole, places = rng.integers(-(10**15), 10**15, 20_000).tolist(), rng.integers(0, 16, 20_000).tolist()
-    texts = [f"{'-' if w < 0 else ''}{written(abs(w), k, None)}".encode() for w, k in zip(whole, places, strict=True)]
-    assert not agrees(texts).any()
-
-
 @pytest.mark.parametrize(
     ("text", "sure"),
     [
@@ -85,45 +75,3 @@ def test_many_plain_decimals():
 )  # fmt: skip
 def test_where_rounding_is_plain(text, sure):
     assert agrees([text]).tolist() == [not sure]
-
-
-def test_codes_are_looked_at():
-    _, unsure = read([b"-9", b"9", b"-9.0", b"-90", b"8"], np.array([-9.0]))
-    assert unsure.tolist() == [True, True, True, False, False]
-    column = pa.array([b"-9", b" -9 ", b"-9.0", b"-09", b"-90"], pa.binary())
-    for missing in (frozenset({"-9"}), frozenset({"-9.0"}), frozenset({"-09"}), frozenset()):
-        expected = [number_of(cell, missing) for cell in column.to_pylist()]
-        np.testing.assert_array_equal(numbers(column, missing), expected)
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.large_string(), pa.string_view()], ids=str)
-def test_parts_of_a_column(kind):
-    """Offsets of a slice, cells without a value, and columns without a byte."""
-    texts = ["1.5", None, "x", "0.1234567890123456789", "", "-7"] * 3
-    column = pa.array(texts, pa.string()).cast(kind)
-    for first, count in ((0, 18), (1, 5), (4, 1), (5, 13), (18, 0)):
-        expected = [number_of(text, frozenset()) for text in texts[first : first + count]]
-        np.testing.assert_array_equal(numbers(column.slice(first, count), frozenset()), expected)
-    np.testing.assert_array_equal(numbers(pa.array([None, ""], pa.string()).cast(kind), frozenset()), [math.nan] * 2)
-
-
-def test_a_wrong_rounding_would_be_noticed():
-    """Twice the places that are exact: some results differ in their last bit."""
-    rng = np.random.default_rng(0)
-    texts = [
-        f"{w}e-{k}".encode() for w, k in zip(rng.integers(1, 2**53, 2000), rng.integers(23, 40, 2000), strict=True)
-    ]
-    powers = np.array([float(10**k) for k in range(45)])
-    found = np.array([float(text.split(b"e")[0]) / powers[int(text.split(b"-")[1])] for text in texts])
-    assert any(bits(a) != bits(float(text)) for a, text in zip(found.tolist(), texts, strict=True))
-    assert agrees(texts).all()
-    assert len(cells._POWERS) == 23
-
-
-@pytest.mark.parametrize("sign", [b"", b"-"])
-def test_an_exponent_beyond_what_is_counted_is_looked_at(sign):
-    """Many places behind the point must not make up for what was cut off an exponent."""
-    places = b"." + b"0" * (cells._FAR + 4) + b"1e"
-    for text in (sign + places + b"2000000", sign + places + b"%d" % (cells._FAR + 10)):
-        agrees([text])
-        assert bits(float(numbers(pa.array([text]), frozenset())[0])) == bits(number_of(text, frozenset()))

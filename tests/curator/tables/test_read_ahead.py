@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from discreet.curator.tables.files import AHEAD, read_ahead
+from discreet.curator.tables.files import read_ahead
 
 
 def readers():
@@ -27,30 +27,6 @@ def test_the_same_items_in_their_order(n):
     assert list(read_ahead(counted(n, made, closed))) == list(range(n))
     assert len(closed) == 1
     assert readers() == []
-
-
-def test_no_more_than_a_few_wait():
-    made, closed = [], []
-    items = read_ahead(counted(100, made, closed))
-    for i in range(20):
-        assert next(items) == i
-        assert len(made) <= i + 2 + AHEAD
-    items.close()
-    assert len(made) <= 20 + AHEAD + 1
-    assert len(closed) == 1
-    assert readers() == []
-
-
-def test_the_next_item_is_made_meanwhile():
-    def slow():
-        for i in range(4):
-            time.sleep(0.05)
-            yield i, threading.current_thread().name
-
-    names = set()
-    for _, name in read_ahead(slow()):
-        names.add(name)
-    assert all(name.startswith("discreet-reader") for name in names)
 
 
 def test_an_error_comes_in_its_place():

@@ -64,18 +64,6 @@ def test_ways_to_write_one_table(write, text):
     assert rows_of(source, ["b", "a"], 1) == [(b, a) for a, b in TWO]
 
 
-def test_quotes(write):
-    found = read(write('a,b\n"1,5","x\ny"\n"say ""7""",\'\n3" pipe,4"\n'))
-    assert found == [(b"1,5", b"x\ny"), (b'say "7"', b"'"), (b'3" pipe', b'4"')]
-
-
-def test_names_in_quotes(write):
-    assert open_table(write('"a,b","c ; d"\n1,2\n')).names == ["a,b", "c ; d"]
-    assert read(write('"a,b","c ; d"\n1,2\n3,4\n')) == TWO
-    assert open_table(write('"a;b;c",d\n1,2\n')).names == ["a;b;c", "d"]
-    assert open_table(write('a,"say ""x"""\n1,2\n')).names == ["a", 'say "x"']
-
-
 @pytest.mark.parametrize("header", ['"a" ,"b"', '"a,b', '"a\nb",c'])
 def test_quotes_that_do_not_match_in_the_header(write, header):
     with pytest.raises(Unsupported, match="quotes in the header"):
@@ -87,29 +75,6 @@ def test_ragged_lines_are_rows_of_nothing(write, bad, at):
     lines = ["1,2", "3,4"]
     lines.insert(at, bad)
     assert sorted(read(write("a,b\n" + "\n".join(lines) + "\n")), key=str) == sorted([*TWO, (None, None)], key=str)
-
-
-def test_many_ragged_lines(write):
-    source = open_table(write("a,b\n" + "1,2\n3\n" * 500))
-    assert len(rows_of(source, ["a"], 7)) == 1000
-    assert rows_of(source, size=64).count((None, None)) == 500
-
-
-def test_one_column(write):
-    assert read(write("a\n1\n\n2\n")) == [(b"1",), (b"",), (b"2",)]  # an empty line is a row here
-    assert read(write("a\n1\n2,3\n")) == [(b"1",), (None,)]
-
-
-@pytest.mark.parametrize("text", ["a,b", "a,b\n", "a,b\r\n", "a,b\r", "\ufeffa,b\n", "a,b\n\n\n"])
-def test_a_header_alone(write, text):
-    source = open_table(write(text))
-    assert (source.names, source.count(), rows_of(source)) == (["a", "b"], 0, [])
-
-
-@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf", b"   \n", b"\r\r\r"])
-def test_no_header(write, data):
-    with pytest.raises(Unsupported, match="no header"):
-        open_table(write(data))
 
 
 @pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -241,10 +206,6 @@ def test_a_file_that_changes_while_it_is_read(write, text):
     path.write_text(text)
     with pytest.raises(Unsupported, match=r"changed its size|cannot be read"):
         TableModel(Schema({"a": Number((0, 9))}, Target("y", classes=(0, 1)))).fit(source)
-
-
-def test_a_file_without_rows_among_others(write):
-    assert read([write("a,b\n", "1.csv"), write("a,b\n1,2\n3,4\n", "2.csv")]) == TWO
 
 
 @pytest.mark.parametrize(

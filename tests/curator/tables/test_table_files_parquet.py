@@ -128,13 +128,6 @@ def test_no_rows(write):
     assert encoded(open_table(both))[0].shape == (4, 4)
 
 
-def test_one_row(write):
-    one = pa.table(ROWS).slice(2, 1)
-    for data in (write(one), one, one.to_pandas()):
-        assert np.isfinite(fit(data).estimator_.coef_).all()
-        assert len(fit(data).predict(data)) == 1
-
-
 def damaged(raw):
     middle = len(raw) // 2
     yield "cut short", raw[:-10]
@@ -199,27 +192,6 @@ def test_texts_that_are_no_utf8(write, role):
 # ----------------------------------------------------------------------------------------------- tables in memory
 
 
-@pytest.mark.parametrize(
-    "data",
-    [5, None, [], "nowhere.csv", np.zeros((3, 2)), [1, 2], object(), {"a": 1}],
-    ids=lambda data: type(data).__name__,
-)
-def test_what_is_no_table(data):
-    with pytest.raises((Unsupported, TypeError)):
-        fit(data)
-
-
-def test_columns_of_a_dictionary():
-    assert encoded(FrameSource(ROWS))[0].tobytes() == encoded(FrameSource(pa.table(ROWS)))[0].tobytes()
-
-
-def test_columns_of_unequal_lengths():
-    with watched() as found:
-        FrameSource({"a": [SECRET], "b": [SECRET, SECRET]})
-    assert isinstance(found.error, Unsupported)
-    assert_discreet(found)
-
-
 def test_lacking_and_extra_columns(write):
     for data in (pa.table({"a": [1], "b": ["x"]}), pd.DataFrame({"a": [1], "b": ["x"]})):
         with pytest.raises(Unsupported, match="no column 't'"):
@@ -229,12 +201,3 @@ def test_lacking_and_extra_columns(write):
     assert len(model.predict(pd.DataFrame({"b": ["x"], "a": ["?"]}))) == 1
     with pytest.raises(Unsupported, match="no column 'a'"):
         model.predict(pd.DataFrame({"b": ["x"]}))
-
-
-def test_names_that_are_no_texts():
-    frame = pd.DataFrame({1: [1, 2], "b": ["x", "y"], "t": [0, 1]})
-    schema = Schema({"1": Number((0, 2)), "b": Category(("x",))}, SCHEMA.target)
-    TableModel(schema).fit(frame)
-    frame["1"] = 1
-    with pytest.raises(Unsupported, match="'1' more than once"):
-        TableModel(schema).fit(frame)

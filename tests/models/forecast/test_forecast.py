@@ -27,7 +27,7 @@ from discreet.curator.lattice.entropy import current_entropy
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.forecast import forecast as forecasting
 from discreet.models.forecast.forecast import point_of, setting_of, summary
-from discreet.models.forecast.synthetic import Classes, Counts, Numbers, Stream, indicator_groups, rehearsal
+from discreet.models.forecast.synthetic import Classes, Numbers, Stream, indicator_groups, rehearsal
 from discreet.solvers import GradientDescent, StochasticGradientDescent, VarianceReducedDescent
 from tests.covering import covering
 
@@ -84,13 +84,6 @@ def test_the_law_has_the_asked_ceiling(target, ceiling, trivial):
     assert np.allclose(target.expected(margins), table.expected)
 
 
-def test_counts_are_counts():
-    table = rehearsal(4000, unit_ranges(6), Counts(20.0), ceiling=0.4, seed=2)
-    assert table.best == pytest.approx(0.4, abs=1e-3)
-    assert set(table.y) <= set(range(21))
-    assert 2 < table.y.mean() < 6
-
-
 def test_expected_scores_are_those_of_drawn_labels():
     target = Classes((0, 1, 2))
     table = rehearsal(100, unit_ranges(5), target, ceiling=0.8, seed=4)
@@ -103,12 +96,6 @@ def test_expected_scores_are_those_of_drawn_labels():
     table = rehearsal(100, unit_ranges(5), numbers, ceiling=0.6, seed=4)
     y = numbers.draw(table.expected, Stream(9))
     assert 1 - np.mean((y - table.expected) ** 2) / y.var() == pytest.approx(table.best, abs=0.02)
-
-
-@pytest.mark.parametrize(("target", "ceiling"), [(Classes((0, 1)), 0.5), (Numbers(0, 1), 1.0), (Counts(9.0), 0.0)])
-def test_impossible_ceilings_are_refused(target, ceiling):
-    with pytest.raises(Unsupported, match="ceiling"):
-        rehearsal(100, unit_ranges(3), target, ceiling=ceiling, seed=0)
 
 
 # ------------------------------------------------------------------------------------- every estimator
@@ -160,11 +147,6 @@ def test_p_may_come_from_declared_columns():
     assert estimator.forecast(500, **ONE).n_features == 3
     with pytest.raises(Unsupported, match="declare 3 columns"):
         estimator.forecast(500, 4)
-
-
-def test_the_same_forecast_each_time():
-    first, second = (DPLogisticRegression().forecast(400, 3, **ONE) for _ in range(2))
-    assert first == second
 
 
 # ---------------------------------------------------------------------------- what the numbers are worth
@@ -292,35 +274,6 @@ def test_reads_as_an_answer():
     alone = DPRidge(0.5).forecast(300, 2, **ONE)
     assert "twice" not in alone.answer
     assert "signal-to-noise" not in str(alone)
-
-
-def test_the_usual_grids():
-    found = DPLogisticRegression(0.3).forecast(40, 2, seeds=2)
-    assert [row.epsilon for row in found.over_epsilon] == [0.03, 0.075, 0.15, 0.3, 0.6, 1.2, 2.4]
-    assert [row.n for row in found.over_n] == [4, 8, 20, 40, 80, 200, 400]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((1, 3), Unsupported, "number of rows"),
-        ((10.5, 3), Unsupported, "n must be a positive whole number"),
-        ((True, 3), Unsupported, "n must be a positive whole number"),
-        ((100, 0), Unsupported, "p must be a positive whole number"),
-        ((100, None), Unsupported, "number of columns"),
-        ((100, 3, {"seeds": 1}), Unsupported, "seeds"),
-        ((100, 3, {"epsilons": (0.0,)}), Unsupported, "epsilons must be"),
-        ((100, 3, {"epsilons": (math.inf,)}), Unsupported, "epsilons must be"),
-        ((100, 3, {"n_grid": (1,)}), Unsupported, "n_grid"),
-        ((100, 3, {"max_cells": 0}), Unsupported, "max_cells"),
-        ((100, 3, {"diameter": -1.0}), Unsupported, "diameter"),
-        ((100, 3, {"ceiling": 1.5}), Unsupported, "ceiling"),
-    ],
-)
-def test_nonsense_is_refused(arguments, error, message):
-    n, p, *rest = arguments
-    with pytest.raises(error, match=message):
-        DPLogisticRegression().forecast(n, p, **(rest[0] if rest else {}))
 
 
 def test_what_a_fit_refuses_is_refused():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet import Bounds, Budget, DPLogisticRegression, DPRidge
-from discreet.losses import Logistic, Poisson, Softmax, Squared
+from discreet import Bounds, Budget, DPLogisticRegression
+from discreet.losses import Logistic, Softmax, Squared
 from discreet.models.forecast.forecast import point_of, setting_of, theory_of
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import (
@@ -154,12 +154,6 @@ def test_a_covered_run_has_its_sentence():
     assert "no longer than 2:" in found.theory
 
 
-def test_a_private_number_of_rows_has_no_bound():
-    facts = (Logistic(), NoPenalty(), Budget(4.0, 1e-6, "add_remove"), DIAMETER, 20_000)
-    assert theory_of(SOLVERS["output"], domain_of(20_000), *facts).bound is not None
-    assert theory_of(SOLVERS["output"], domain_of(20_000, "add_remove"), *facts).bound is None
-
-
 @covering(
     ("solver", [*SOLVERS.values(), CoordinateDescent(), GreedyCoordinateDescent()]),
     ("n", [2, 100, 100_000]),
@@ -175,25 +169,7 @@ def test_nothing_is_above_what_is_certain(solver, n, epsilon):
         assert own.lower <= own.trivial <= math.log(2)
 
 
-def test_a_large_bound_must_not_be_cut_down():
-    """The noise is not bounded: what output perturbation releases can be far worse than zeros."""
-    solver = OutputPerturbation(regularization=1e-3, **IDLE)
-    assert theory(solver, 0.1, 1e-6, 100, diameter=3.0).bound is None
-    mean, error = excess(solver, 0.1, 1e-6, 100, diameter=3.0)
-    assert mean - 5 * error > excess_of_zeros(Logistic(), domain_of(100), 3.0)
-
-
 @pytest.mark.parametrize(("loss", "size"), [(Logistic(), math.log(2)), (Softmax(3), math.log(3)), (Squared(), 0.5)])
 def test_what_is_certain_is_the_loss_at_zero(loss, size):
     assert excess_of_zeros(loss, domain_of(), 1e6) == pytest.approx(size)
     assert excess_of_zeros(loss, domain_of(), 1e-3) < 1e-2  # short coefficients change little
-
-
-def test_a_loss_without_a_least_value_is_certain_of_its_slope_only():
-    assert excess_of_zeros(Poisson(5.0), domain_of(), 1e6) > 1e6
-
-
-def test_the_diameter_is_an_assumption():
-    small, large = (DPRidge().forecast(400, 3, diameter=d, **ONE) for d in (0.1, 10.0))
-    assert (small.diameter, large.diameter) == (0.1, 10.0)
-    assert small.asked.risk_order < large.asked.risk_order

@@ -4,18 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
-import discreet
 from discreet import (
     Bounds,
     Budget,
-    DPHuberRegressor,
-    DPLinearRegression,
     DPLinearSVC,
     DPLogisticRegression,
     DPPoissonRegressor,
-    DPRidge,
 )
 from discreet.accounting import AdaptivePlan
 from discreet.accounting.plan import Filter
@@ -23,15 +18,12 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Curator, PrivateData
-from discreet.errors import BudgetExceeded, DiscreetError, Unsupported
+from discreet.errors import BudgetExceeded, Unsupported
 from discreet.losses import Logistic, Poisson
 from discreet.losses.base import least, value
-from discreet.penalties import L1, L2, NoPenalty
+from discreet.penalties import L2, NoPenalty
 from discreet.solvers import AdaptiveDescent, agd
-from discreet.testing import seeded
-from tests.covering import covering
-from tests.replaying import window
-from tests.solvers.agd.cases import audit, filter_of, small_table
+from tests.solvers.agd.cases import small_table
 
 P = 3
 
@@ -110,16 +102,6 @@ def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():
     np.testing.assert_array_equal(script.points[2][0], second[20])
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_step_sizes": 7}, {"n_step_sizes": 1}, {"shrink": 0.5}])
-def test_zero_is_among_the_steps_of_every_grid(settings):
-    _, script = run(forever([1.0, 2.0, 3.0]), [1] * 12, paperlike(**settings))
-    w = np.zeros(P)
-    for points in script.points[:-1]:
-        np.testing.assert_array_equal(points[0], w)
-        assert np.linalg.norm(points[-1] - w) <= 2.0 * (1 + 1e-12)
-        w = points[1]
-
-
 def test_a_run_ends_at_its_last_point_or_at_the_mean_of_the_last_half():
     given = {"gradients": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]], "choices": [20, 10, 5]}
     last, script = run(**given)
@@ -190,11 +172,6 @@ def test_the_largest_step_follows_the_steps_taken():
     np.testing.assert_allclose(largest[:10], [2.0] * 3 + [second] * 3 + [third] * 3 + [fourth])
 
 
-def test_it_never_exceeds_the_first():
-    _, script = run(forever([1.0, 0.0, 0.0]), [20] * 30, paperlike(adjust_every=2))
-    assert max(float(np.linalg.norm(points[-1] - points[0])) for points in script.points) <= 2.0 * (1 + 1e-12)
-
-
 def test_the_run_ends_with_the_first_refusal():
     coefficients, script = run(
         forever([1.0, 0.0, 0.0]), forever(20), paperlike(gradient_rho=0.15, choice_rho=0.15), total=1.0
@@ -222,35 +199,6 @@ def test_a_refused_choice_leaves_the_last_point():
         ("noisy_gradient", True),
         ("select_candidate", False),
     ]
-
-
-def test_nothing_can_be_bought_and_nothing_is_asked():
-    script = Script(forever([1.0, 0.0, 0.0]), forever(20), total=1e-30)
-    np.testing.assert_array_equal(paperlike().solve(script, NoPenalty()).coefficients, np.zeros(P))
-    assert script.asked == []
-
-
-def test_a_run_has_a_last_round(monkeypatch):
-    monkeypatch.setattr(agd, "MOST_ROUNDS", 7)
-    _, script = run(forever([1.0, 0.0, 0.0]), forever(3), paperlike(gradient_rho=1e-9, choice_rho=1e-9))
-    assert script.rounds == 7
-    assert len(script.points) == 7
-
-
-def test_a_gradient_of_zero_is_no_division_by_zero():
-    coefficients, script = run(forever(np.zeros(P)), [0, 4, 20])
-    np.testing.assert_array_equal(coefficients, np.zeros(P))
-    assert all(np.isfinite(points).all() for points in script.points)
-
-
-@pytest.mark.parametrize("epsilon", [1.0, math.inf])
-def test_a_table_of_nulls_is_fitted(epsilon):
-    with seeded(1):
-        model = DPLogisticRegression(epsilon, 1e-6, bounds=1.0, classes=(0, 1), solver="agd")
-        model.fit(np.full((20, 2), np.nan), np.zeros(20))
-    assert np.isfinite(model.coef_).all()
-    if math.isinf(epsilon):
-        assert (model.coef_ == 0).all()
 
 
 def real(X, y, epsilon, penalty, solver, relation="replace_one"):
@@ -287,71 +235,6 @@ def test_without_noise_the_best_step_of_the_grid_is_taken():
         assert values[index] <= min(values) + 1e-5  # records are on a grid of 2^-14
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_step_sizes": 20}, {"adjust_every": 3}])
-def test_without_noise_the_optimum_is_reached(settings, small_table):
-    X, y, alpha = small_table.X, small_table.signs, 0.1
-    curator, found = real(X, y, math.inf, L2(alpha), AdaptiveDescent(clip=10.0, loss_bound=30.0, **settings))
-    best = LogisticRegression(C=1 / (len(y) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, y)
-    np.testing.assert_allclose(found, best.coef_[0], atol=1e-4)
-    assert len(filter_of(curator).trace) < 2 * agd.MOST_ROUNDS
-    assert not curator.certificate(model="test", solver={}).is_private
-
-
-def test_without_noise_it_gets_there_by_name():
-    """Some labels are wrong, and their losses exceed 3 at the optimum: without noise no clip may bite."""
-    rng, alpha = np.random.default_rng(0), 0.01
-    X = np.rint(rng.uniform(-1, 1, (300, 2)) * 2**14) / 2**14
-    y = np.where(X[:, 0] > 0, 1, -1)
-    y[:12] *= -1
-    model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=alpha, solver="agd").fit(X, y)
-    best = LogisticRegression(C=1 / (len(y) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000)
-    best.fit(np.hstack([X, np.ones((len(y), 1))]), y)
-    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-3)
-
-
-@covering(
-    ("settings", [{}, {"selection": "noisy_max", "papers_total": True}, {"shrink": 1.0}]),
-    ("relation", ["replace_one", "zero_out", "add_remove"]),
-)
-def test_a_real_run_pays_for_all_of_it(relation, settings):
-    X, y = small_table(n=40)
-    with seeded(6), window() as seen:
-        curator, _ = real(X, y, 1.0, L2(0.01), AdaptiveDescent(n_rounds=5, clip=0.5, **settings), relation)
-    audit(curator, seen, settings.get("selection", "exponential"))
-    trace = filter_of(curator).trace
-    assert not trace[-1].answered
-    assert all(charge.answered for charge in trace[:-1])
-    assert sum(charge.answered for charge in trace) == len(seen)
-    assert filter_of(curator).spent > 0.6 * filter_of(curator).total
-    assert [charge.round for charge in trace] == sorted(charge.round for charge in trace)
-    assert trace[0].round == 1
-
-
-BAD = [
-    {"gradient_share": 0.0}, {"gradient_share": 1.0}, {"gradient_share": math.nan}, {"gradient_share": "half"},
-    {"n_rounds": 0}, {"n_rounds": 2.5}, {"n_rounds": "3"},
-    {"n_step_sizes": 0}, {"n_step_sizes": 2.5}, {"n_step_sizes": -3},
-    {"adjust_every": 0}, {"adjust_every": 1.5}, {"growth": 0.0}, {"growth": -1.0}, {"growth": math.inf},
-    {"growth": math.nan}, {"largest_step": 0.0}, {"largest_step": math.inf}, {"adjustment": -0.1}, {"clip": 0.0},
-    {"clip": "1"}, {"loss_bound": math.nan}, {"loss_bound": -3.0}, {"selection": "laplace"},
-    {"selection": None}, {"gradient_rho": 0.0}, {"choice_rho": math.nan}, {"choice_rho": -1.0},
-    {"growth": None}, {"largest_step": None}, {"adjustment": None}, {"shrink": 0.0}, {"shrink": math.nan},
-    {"shrink": -1.0}, {"shrink": "a"}, {"shrink": 1.5}, {"average": "uniform"}, {"average": None},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("settings", BAD, ids=str)
-def test_bad_settings_are_refused_at_once(settings):
-    with pytest.raises(Unsupported):
-        AdaptiveDescent(**settings)
-
-
-def test_no_step_found_shrinks_the_largest():
-    _, script = run(forever([1.0, 0.0, 0.0]), [0, 0, 20, 20], paperlike(shrink=0.5))
-    largest = [float(np.linalg.norm(points[-1] - points[0])) for points in script.points]
-    np.testing.assert_allclose(largest, [2.0, 1.0, 0.5, 0.5, 0.5])
-
-
 def test_the_papers_settings_are_the_papers():
     solver = AdaptiveDescent.paper(Budget(0.4, 1e-8, "add_remove"))
     assert (solver.n_step_sizes, solver.largest_step, solver.growth) == (20, 2.0, 0.1)
@@ -374,32 +257,6 @@ def fitted(kind, **settings):
     facts = {"classes": (0, 1)} if kind in (DPLogisticRegression, DPLinearSVC) else {"target": (0.0, 4.0)}
     y = (X[:, 0] > 0).astype(float)
     return kind(1.0, **({"delta": 1e-6, "bounds": 1.0, "solver": "agd", **facts} | settings)).fit(X, y)
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearSVC, DPHuberRegressor, DPRidge, DPLinearRegression])
-def test_where_it_applies_it_runs_by_name(kind):
-    model = fitted(kind)
-    assert np.isfinite(model.coef_).all()
-    assert model.certificate_.is_private
-    assert model.certificate_.verify().epsilon <= 1.0
-    assert len(model.certificate_.trace) >= 4
-
-
-REFUSED = {
-    "lasso": (discreet.DPLasso, {}, "gd|cd"),
-    "elastic net": (discreet.DPElasticNet, {}, "gd|cd"),
-    "an L1 penalty": (DPLogisticRegression, {"penalty": L1(0.1)}, "gd|cd"),
-    "pure": (DPLogisticRegression, {"delta": 0.0}, "delta"),
-    "unknown n": (DPLogisticRegression, {"neighbors": "add_remove"}, r"n=\.\.\."),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_where_it_does_not_apply_it_says_what_does(case):
-    kind, settings, remedy = REFUSED[case]
-    with pytest.raises(DiscreetError, match=remedy):
-        fitted(kind, **settings)
 
 
 def test_losses_that_can_be_negative_are_compared_above_their_least():

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Budget
-from discreet.losses import Huber, Softmax
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.replaying import window
@@ -93,36 +91,3 @@ def test_answers_of_unlike_rho_do_not_share_a_lattice():
     for measurement, (_, rho) in zip(seen, asked, strict=True):
         assert realized_rho(measurement) == pytest.approx(rho, rel=1e-4)
         assert realized_rho(measurement) <= Fraction(rho)
-
-
-def test_unlike_clips_do_not_share_a_lattice():
-    with window() as seen:
-        curator = opened(large_budget())
-        for clip in (1.0, 0.01, 100.0, 1.0):
-            ask_gradient(curator, 0.1, clip)
-            ask_choice(curator, 0.1, clip)
-    for measurement, clip in zip(seen, np.repeat([1.0, 0.01, 100.0, 1.0], 2), strict=True):
-        assert measurement.unit.step * measurement.unit.bound == pytest.approx(clip)
-
-
-@pytest.mark.few(1)
-@covering(("relation", RELATIONS), ("loss", [Huber(0.5), Softmax(3)]))
-def test_other_losses_pay_the_same(loss, relation):
-    X = np.random.default_rng(0).uniform(-1, 1, (6, 2))
-    with window() as seen:
-        curator = opened(Budget(3.0, 1e-6, relation), X=X, y=np.array([0, 1, 0, 1, 0, 1]), loss=loss)
-        ask_gradient(curator, 1e-3)
-        ask_choice(curator, 1e-3)
-    assert [float(realized_rho(m)) for m in seen] == pytest.approx([1e-3, 1e-3], rel=1e-4)
-    assert all(realized_rho(m) <= Fraction(1e-3) for m in seen)
-
-
-def test_without_privacy_there_is_no_noise():
-    with window() as seen:
-        curator = opened(Budget(math.inf, 1e-6))
-        ask_gradient(curator, 1.0)
-        ask_choice(curator, 1.0)
-    assert [m.unit.m for m in seen] == [None, None]
-    assert (seen[0].exact == seen[0].noisy).all()
-    certificate = curator.certificate(model="test", solver={})
-    assert not certificate.is_private

@@ -16,11 +16,9 @@ from discreet.losses import Logistic, Squared
 from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import (
     AdaptiveClip,
-    AdaptiveDescent,
     CoordinateDescent,
     Geometry,
     GreedyCoordinateDescent,
-    VarianceReducedDescent,
 )
 from discreet.solvers.coordinate_geometry import GreedyErrors, greedy_convex_bound
 from discreet.testing import seeded
@@ -88,24 +86,6 @@ def test_chances_by_hand():
     error = np.sum((0.1 + chances) / 2 * noise_of(400) / P / 0.25)
     found = bound(CoordinateDescent(1, 400, GEOMETRY, probabilities=(1, 2, 3, 4))).upper
     assert found == pytest.approx(V / (0.1 * 400) + error / 0.1, rel=1e-6)
-
-
-def test_settings_count():
-    wide, paper = Geometry(coordinate_clips=(2.0,) * P), Budget(1.0, 1e-6, "replace_one")
-    plain = CoordinateDescent(1, 4000, GEOMETRY)
-    assert bound(CoordinateDescent(1, 4000, wide)).upper > bound(plain).upper
-    loose = CoordinateDescent(1, 4000, GEOMETRY, calibration="paper")
-    assert bound(loose, paper).upper > bound(plain, paper).upper
-    assert bound(CoordinateDescent(1, 400, GEOMETRY, 0.5)).upper != bound(CoordinateDescent(1, 400, GEOMETRY)).upper
-
-
-def test_no_lower_bound_is_above_what_zeros_have():
-    small = Domain(np.ones(50), math.sqrt(50), 20, BUDGET.neighbors, intercept=False)
-    for solver in (CoordinateDescent(), GreedyCoordinateDescent()):
-        for penalty in (NoPenalty(), L2(1e-9)):
-            found = solver.bound(small, Logistic(), Budget(0.01, 1e-6), radius=1.0, penalty=penalty)
-            assert found.lower <= found.trivial <= LOG2
-            assert found.upper > found.trivial  # noise may do more harm than zeros: it is not cut down
 
 
 def errors_by_hand(steps, smooth, confidence=1 - ZETA):
@@ -264,12 +244,6 @@ def test_measured_excess_from_a_start_stays_below_the_bound():
             found.append(objective(model.fit(X, y).coef_[0]) - best.fun)
     moved = Domain(np.ones(P), 2.0, N, BUDGET.neighbors, intercept=False, start=start)
     assert np.mean(found) <= solver.bound(moved, Logistic(), BUDGET, radius=radius).upper < 0.2
-
-
-def test_solvers_without_a_theorem_say_so():
-    for solver, why in ((VarianceReducedDescent(), "no constants"), (AdaptiveDescent(), "no theorem")):
-        with pytest.raises(Unsupported, match=why):
-            solver.bound(domain_of(), Logistic(), BUDGET)
 
 
 def table():

@@ -40,12 +40,3 @@ def test_strongly_convex_bounds_are_compared_by_their_moduli():
     for moduli in ((1.5, 1.0), (0.5, 1e-6), (0.5, 0.6)):
         with pytest.raises(Unsupported, match="mu_M"):
             compare_bounds(widths, widths**2, moduli=moduli)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [([1.0], [1.0]), ([1.0], [1.0, 2.0], [1.0]), ([0.0], [1.0], [1.0]), ([1.0], [-1.0], [1.0]), ([1.0], [1.0], [0.0])],
-)
-def test_other_vectors_are_refused(given):
-    with pytest.raises(Unsupported):
-        compare_bounds(*given)

@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Budget
 from discreet.curator.lattice.lattice import COARSE, weight_scale
-from discreet.losses import Logistic, Squared
+from discreet.losses import Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate
 from discreet.penalties.recoded import Quadratic
@@ -16,7 +16,7 @@ from discreet.solvers.base import UNWATCHED, Watched
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.replaying import window
-from tests.solvers.coordinates.tables import LOSSES, RELATIONS, csr, drawn, gradients, one_stream, opened
+from tests.solvers.coordinates.tables import LOSSES, csr, drawn, gradients, one_stream, opened
 
 PENALTIES = (NoPenalty(), L1(0.02), L2(0.1), ElasticNet(0.01, 0.1), Box(-0.25, 0.1))
 GRID = weight_scale(COARSE)
@@ -78,24 +78,6 @@ def test_fused_is_the_loop(name, penalty, sparse, groups):
     assert np.ptp(iterates, axis=0).max() > 1e-4, "nothing moved: the comparison is void"
 
 
-@pytest.mark.few(1)
-@covering(("pure", [False, True]), ("relation", RELATIONS))
-def test_dense_and_sparse_programs_agree(relation, pure):
-    loss = Logistic()
-    X, y = drawn(loss, 500, 7)
-    columns, clips, steps = program(7)
-    runs = []
-    for table in (X, csr(X), X[::-1].copy()):
-        budget = Budget(5.0, 0.0 if pure else 1e-5, relation)
-        curator = opened(table, y[::-1] if len(runs) == 2 else y, loss, gradients(STEPS), budget=budget)
-        with one_stream():
-            runs.append(
-                curator.noisy_coordinate_steps(np.zeros(7), columns, clips=clips, steps=steps, penalty=L1(0.01), n=500)
-            )
-    assert all(run.last.tobytes() == runs[0].last.tobytes() for run in runs)
-    assert all(run.mean.tobytes() == runs[0].mean.tobytes() for run in runs)
-
-
 def test_weights_at_the_edge_of_the_grid():
     """Steps that would leave the room for exact margins stop at its edge, alike in both ways."""
     X, y = drawn(Squared(), 50, 4)
@@ -111,21 +93,6 @@ def test_weights_at_the_edge_of_the_grid():
             runs.append(curator.noisy_coordinate_steps(np.zeros(4), columns, **arguments))
     assert len({run.last.tobytes() + run.mean.tobytes() for run in runs}) == 1
     assert np.abs(runs[0].last).sum() * GRID * 2**14 < 2**53
-
-
-def test_a_long_program_keeps_its_margins_exact():
-    """After thousands of steps the margins are still those of the weights: the next sum is that of a new query."""
-    X, y = drawn(Squared(), 200, 5)
-    rng = np.random.default_rng(0)
-    columns, clips, steps = rng.integers(0, 5, 20_000), np.full(5, 0.1), np.full(5, 3.0)
-    lasts = []
-    for cut in ([20_000], [7_000, 13_000], [1, 19_999]):
-        curator, w = opened(X, y, Squared(), gradients(20_000), budget=Budget(3.0, 1e-5)), np.zeros(5)
-        with one_stream():
-            for part in np.split(columns, np.cumsum(cut)[:-1]):
-                w = curator.noisy_coordinate_steps(w, part, clips=clips, steps=steps, penalty=NoPenalty(), n=200).last
-        lasts.append(w.tobytes())
-    assert len(set(lasts)) == 1
 
 
 @covering(("inner", [1, 2, 3, 50]), ("progress", [UNWATCHED, Watched(lambda done, total: None)]))

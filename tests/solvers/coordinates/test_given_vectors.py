@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from discreet import Budget, DPLogisticRegression, load
+from discreet import Budget, DPLogisticRegression
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
@@ -44,12 +44,6 @@ def test_given_vectors_take_the_place_of_the_rules():
     assert GEOMETRY.releases(domain, 1.0) == ()
 
 
-def test_a_model_with_given_vectors_is_saved_and_loaded(tmp_path):
-    solver = CoordinateDescent(n_inner=8, geometry=GEOMETRY, probabilities=np.array([1.0, 2.0, 3.0, 4.0]))
-    model, _ = fitted(solver)
-    assert load(model.save(tmp_path / "model.zip")).solver == solver
-
-
 def test_coordinates_are_drawn_with_the_given_probabilities():
     chances = np.array([0.5, 0.25, 0.2, 0.05])
     solver = CoordinateDescent(n_inner=4000, geometry=GEOMETRY, probabilities=8 * chances)
@@ -73,17 +67,6 @@ def test_given_vectors_replay(relation):
     solver = CoordinateDescent(n_inner=6, geometry=geometry, probabilities=np.arange(1, p + 1))
     pairs = list(neighbor_pairs(X, y, relation=relation, bounds=bounds_of("logistic")))
     assert worst_ratio(fit_of("logistic", solver, relation, penalty=None), pairs[::8], relation) <= 1.0
-
-
-@pytest.mark.parametrize("bad", [[], [0.1, -1.0], [0.1, np.nan], "ab", 3.0, [np.inf]])
-def test_what_is_no_vector_is_refused(bad):
-    for made in (
-        lambda: Geometry(coordinate_clips=bad),
-        lambda: Geometry(coordinate_smoothness=bad),
-        lambda: CoordinateDescent(probabilities=bad),
-    ):
-        with pytest.raises(Unsupported, match="positive"):
-            made()
 
 
 def test_a_vector_for_the_total_clip_is_refused():

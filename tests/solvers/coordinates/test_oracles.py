@@ -55,17 +55,6 @@ def test_electricity(calibration, on_mean):
         assert multiplier * 2 * clips[0] == pytest.approx(79.39239048, rel=RELATIVE)
 
 
-def test_electricity_on_the_lattice():
-    """The noise that is really added has the calibrated size, in the coordinate's own units."""
-    X, y = drawn(Squared(), 40, 8)
-    budget = Budget(1.0, 1 / ELECTRICITY**2)
-    with window() as seen:
-        opened(X, y, Squared(), gradients(400), budget=budget).noisy_coordinate_gradient(
-            np.zeros(8), [3], clips=[0.35355339]
-        )
-    assert 2.0 ** seen[0].unit.m * seen[0].unit.step == pytest.approx(79.39239048, rel=1e-6)
-
-
 def test_true_epsilon_of_the_published_constants():
     """CAp and ICML at nominal (1, 1e-6); the tight constant."""
     for calibration, true in (("slides", 0.37618703), ("paper", 0.63587797)):
@@ -137,15 +126,6 @@ def test_greedy_tight_calibration():
     assert sum(rho) == pytest.approx(0.024355970360, rel=1e-4)
     multiplier = calibrate(plan, Budget(1.0, 1e-6))
     assert 0.85 * 20.263 < multiplier <= 20.263 * (1 + 1e-4)
-
-
-@covering(("batch", [1, 3]), ("share", [0.2, 0.5, 0.8]))
-def test_the_share_of_the_selection(share, batch):
-    solver = GreedyCoordinateDescent(n_steps=7, block_size=batch, selection_share=share)
-    select, update = solver.plan(domain(5, 1000), Logistic(), NoPenalty()).events(3.0, pure=False)
-    rho = select.count * select.epsilon**2 / 8, update.count / (2 * update.noise_multiplier**2)
-    assert (select.count, update.count) == (7 * batch, 7)
-    assert rho[0] / sum(rho) == pytest.approx(share, rel=1e-9)
 
 
 @pytest.mark.parametrize("rule", ["uniform", "smoothness"])
@@ -221,14 +201,6 @@ def test_paper_with_bought_smoothness_plans_what_it_buys():
     assert any(release.query == "noisy_squared_norms" for release in plan.releases)
 
 
-def test_paper_with_an_unsound_rule_is_refused_when_planning():
-    """Before any of the budget is spent."""
-    with pytest.raises(Unsupported):
-        GreedyCoordinateDescent(n_steps=2, rule="gs-q", calibration="paper").plan(
-            domain(3, 50), Logistic(), NoPenalty()
-        )
-
-
 @covering(
     ("sparse", [False, True]),
     (("relation", "factor"), [("replace_one", math.sqrt(2)), ("zero_out", 1), ("add_remove", 1)]),
@@ -246,23 +218,6 @@ def test_squared_norms_have_the_right_noise(relation, factor, sparse):
     residual = (sums - exact.sum(axis=0)) / deviation
     assert abs(residual.mean()) * math.sqrt(residual.size) < 5
     assert residual.std() == pytest.approx(1.0, abs=5 / math.sqrt(2 * residual.size))
-
-
-@pytest.mark.parametrize("p", [3, 1100, 2500])
-def test_squared_norms_waste_no_noise(p):
-    """Wide rows: the lattice's noise is the calibrated one, not up to twice as large."""
-    _, y = drawn(Squared(), 5, p)
-    clip = math.sqrt(p)
-    curator = opened(
-        np.ones((5, p)),
-        y,
-        Squared(),
-        Release("noisy_squared_norms", 1, clip=clip),
-        budget=Budget(1.0, 1e-5, "zero_out"),
-    )
-    with window() as seen:
-        curator.noisy_squared_norms(clip=clip)
-    assert 0.99 < seen[0].exact.sum() / (5 * seen[0].unit.bound) <= 1  # records at the clip use the whole lattice
 
 
 def test_squared_norms_of_persons_are_means():

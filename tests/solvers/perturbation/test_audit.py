@@ -15,7 +15,6 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData, Problem, session
 from discreet.curator.certified.minimize import Minimum
 from discreet.curator.queries import minimizers
-from discreet.errors import Unsupported
 from discreet.losses import Logistic, SmoothedHinge
 from tests.priced import at_noise
 from tests.solvers.perturbation.cases import inside, stream
@@ -131,10 +130,3 @@ def test_a_price_without_the_determinant_is_refuted(monkeypatch):
         monkeypatch.setattr(minimizers, "minimize", solved)
         answers.append(objective_draws(rows, [1], WEAK, multiplier, 1200, 4))
     assert least_delta(*answers, lambda w: np.abs(w) < 50.0) > 1000 * 1e-5
-
-
-def test_a_regularization_below_what_the_budget_pays_for_is_not_opened():
-    data, budget = data_of([1.0], [1]), Budget(1.0, 1e-5, "zero_out")
-    plan = Plan(inside(WEAK, Logistic(), data.domain(budget.neighbors, Logistic())))
-    with pytest.raises(Unsupported):
-        data.open(price_plan(plan, budget), Logistic())

@@ -77,14 +77,3 @@ def test_the_regularized_exponential_mechanism():
     k = 1000 * inverse_temperature(multiplier, 2 * 1.0, Problem(made.regularization, 1000))  # of the mean
     assert k == pytest.approx(529.2871, rel=1e-6)
     assert 10 / k + made.regularization / 2 == pytest.approx(0.03778668, rel=1e-6)
-
-
-def test_steps_match_the_minimizer_in_the_limit():
-    """(a L / (n mu)) (1 - (1 - eta mu)^T): with many steps the minimizer's own sensitivity."""
-    budget = Budget(1.0, 1e-5, "replace_one")
-    with window() as seen:
-        DATA.open(price_plan(Plan([Release("noisy_descent", 1)]), budget), Logistic()).noisy_descent(
-            Problem(0.01, 1000), n_steps=300, step_size=3.0
-        )
-    unit = seen[0].unit
-    assert unit.bound * unit.step == pytest.approx(0.2 * (1 - 0.97**300), rel=CLOSE)

@@ -86,22 +86,6 @@ def test_the_best_regularizer_for_a_diameter(n):
     assert least <= lecture.bound(domain, Logistic(), BUDGET, radius=3.0).upper
 
 
-def test_the_rate_is_one_over_n():
-    """Where output perturbation's bound falls like n^(-2/3) at best, and like n^(-1/2) by the lecture's regularizer."""
-
-    def slope(made):
-        bounds = [
-            made.for_diameter(facts(n), Logistic(), radius=3.0, budget=BUDGET).bound(
-                facts(n), Logistic(), BUDGET, radius=3.0
-            )
-            for n in (10_000, 1_000_000)
-        ]
-        return math.log(bounds[1].upper / bounds[0].upper) / math.log(100)
-
-    assert slope(ObjectivePerturbation) == pytest.approx(-1.0, abs=0.02)
-    assert slope(OutputPerturbation) == pytest.approx(-2 / 3, abs=0.05)
-
-
 def median(records, b):
     """The minimizer of sum |w - y| + b w for two records: a record, or without bound."""
     low, high = sorted(records)
@@ -159,12 +143,3 @@ def test_a_ball_brings_the_trivial_bound_and_it_holds():
         with seeded(seed):
             model.fit(X, y)
         assert np.hypot(np.linalg.norm(model.coef_), np.ravel(model.intercept_)[0]) <= 1.0 + 1e-9
-
-
-@pytest.mark.parametrize(
-    "solver", [OutputPerturbation(regularization=0.05), ObjectivePerturbation(regularization=0.05)]
-)
-def test_bounds_with_confidence_grow_with_it(solver):
-    bounds = [solver.bound(facts(), Logistic(), BUDGET, radius=2.0, confidence=c).upper for c in (0.5, 0.9, 0.999)]
-    assert bounds == sorted(bounds)
-    assert bounds[0] < 2 * solver.bound(facts(), Logistic(), BUDGET, radius=2.0).upper

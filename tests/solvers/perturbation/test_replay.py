@@ -14,7 +14,7 @@ from discreet.losses import Squared
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from discreet.testing import neighbor_pairs, replay
 from tests.covering import covering
-from tests.replaying import window, worst_ratio
+from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table
 
 WIDE = {"row_norm": 10.0, "clip": 10.0}  # nothing is shrunk, no clip bites: the declared bounds are all there is
@@ -59,12 +59,6 @@ def worst(variant, relation, name="logistic", engine="dense", delta=1e-5, groups
     return worst_ratio(fit, pairs[(len(variant) + len(name)) % every :: every], relation)
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
-def test_every_pair_replays_for_the_defaults(relation):
-    assert worst("output-default", relation, every=1) <= 1.0
-    assert worst("objective-default", relation, every=1) <= 1.0
-
-
 DRAWS = {
     "rejection": ("logistic", ExponentialMechanism(regularization=2.0, sampler="rejection"), {}),
     "chain": ("svc", ExponentialMechanism(regularization=0.5, sampler="chain", total_variation=1e-13), {}),
@@ -107,9 +101,3 @@ def test_a_sparse_record_cannot_make_a_sampler_refuse():
         except Exception as error:  # what it says is compared, whatever it is
             outcomes.append(f"{type(error).__name__}: {error}")
     assert outcomes[0] == outcomes[1]
-
-
-def test_what_is_refused_is_refused_before_the_count_is_bought():
-    with window() as seen, pytest.raises(Unsupported):
-        fit_of("logistic", solver_of("steps", "logistic"), "add_remove")(*table("logistic"))
-    assert not seen

@@ -10,7 +10,7 @@ from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
 from discreet.accounting import Plan, Release
 from discreet.curator import Problem, session
 from discreet.curator.queries import choices, sampling
-from discreet.losses import Huber, Logistic, SmoothedHinge, Squared
+from discreet.losses import Huber, Logistic, Squared
 from discreet.solvers import ExponentialMechanism
 from tests.priced import priced_at
 from tests.solvers.perturbation import cases
@@ -223,17 +223,6 @@ def test_the_gaussian_posterior_in_a_ball(monkeypatch, radius):
     assert np.linalg.norm(drawn, axis=1).max() <= radius
 
 
-def test_the_gaussian_posterior_of_shrunk_rows(monkeypatch):
-    """The center must be that of the shrunk records too: else the draw depends on a record beyond its bound."""
-    given_noise(monkeypatch, 0.1)
-    norms = np.linalg.norm(X2, axis=1)
-    shrunk = X2 * np.minimum(1.0, 0.3 / norms)[:, None]
-    bound = (5.0 * 0.3 + 1.0) * 0.3
-    k = 1.2 / (0.1 * bound) ** 2
-    drawn = draws(X2, TARGETS, Squared(), Problem(0.1, 12, row_norm=0.3, radius=5.0), "gaussian", 600)
-    assert Plane(squared_energy(k, 1.2, shrunk), 3.0, 5.0).p_value(drawn) > CHANCE
-
-
 def test_rejection_of_shrunk_rows(monkeypatch):
     given_noise(monkeypatch, 0.5)
     shrunk = X2 * np.minimum(1.0, 0.3 / np.linalg.norm(X2, axis=1))[:, None]
@@ -253,27 +242,3 @@ def test_persons_weigh_one_each(monkeypatch):
         )  # fmt: skip
         drawn = np.array([curator.sample_minimizer(Problem(0.5, 12), sampler="rejection") for _ in range(500)])
     assert Plane(energy_of(X2, k, 6.0), 2.0).p_value(drawn) > CHANCE
-
-
-@pytest.mark.parametrize("engine", ["dense", "sparse"])
-def test_null_records_count_nothing(monkeypatch, engine):
-    """A record with a missing value, a label outside the set: neither loss nor slope."""
-    from scipy import sparse
-
-    given_noise(monkeypatch, 0.5)
-    k = 6.0 / (0.5 * math.sqrt(2.0)) ** 2
-    X = np.vstack([X2, [[np.nan, 1.0]], [[1.0, 1.0]]])
-    y = np.append(Y, [1.0, 7.0])
-    X = sparse.csr_array(X) if engine == "sparse" else X
-    drawn = draws(X, y, Logistic(), Problem(6.0 / 14, 14), "rejection", 500)
-    assert Plane(energy_of(X2, k, 6.0), 2.0).p_value(drawn) > CHANCE
-
-
-def test_a_hinge_has_kinks_and_is_drawn_all_the_same(monkeypatch):
-    given_noise(monkeypatch, 0.4)
-    drawn = draws(X1, Y, SmoothedHinge(0.01), Problem(0.1, 12, radius=2.0), "interval", 600)[:, 0]
-    margins = Y * (GRID[:, None] @ X1.T)
-    gap = np.maximum(1.01 - margins, 0)
-    inside = np.minimum(gap, 0.02)
-    energies = (gap - inside + inside**2 / 0.04).sum(axis=1) + 0.6 * GRID**2
-    assert stats.kstest(drawn, cumulative(1.2 / 0.4**2 * energies, GRID)).pvalue > CHANCE

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Bounds, Budget, DPLinearSVC, DPLogisticRegression, DPRidge
+from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting import Release
 from discreet.curator import session
-from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Logistic, Softmax, Squared
+from discreet.losses import Logistic, Softmax
 from discreet.solvers import ExponentialMechanism
 from discreet.testing import neighbor_pairs, seeded
 from tests.covering import covering
@@ -134,39 +133,3 @@ def test_the_fewest_errors_win_over_the_least_loss():
         for score in ("loss", "zero_one")
     ]  # fmt: skip
     assert picks == [-1.0, 30.0]
-
-
-@pytest.mark.parametrize("beta", [0.05, 0.5])
-def test_few_more_errors_than_the_best(beta):
-    """More than a ln(|C| / beta) / epsilon errors above the best have probability beta at most: by the exact law."""
-    rng = np.random.default_rng(6)
-    X = rng.uniform(-1, 1, (200, 2))
-    y = np.where(X[:, 0] + rng.normal(0, 0.3, 200) > 0, 1.0, -1.0)
-    for factor, relation in ((1, "zero_out"), (2, "replace_one")):
-        _, seen = chosen(X, y, relation, rng.normal(size=(50, 2)))
-        excess = errors(seen) - errors(seen).min()
-        above = excess >= factor * math.log(50 / beta) / EPSILON * (1 + 1e-9)
-        assert above.any()
-        assert np.exp(log_law(seen))[above].sum() <= beta
-
-
-def test_what_has_no_errors_is_refused():
-    with pytest.raises(Unsupported, match=r"candidates=\.\.\."):
-        ExponentialMechanism(score="zero_one")
-    with pytest.raises(Unsupported, match="no loss_bound"):
-        ExponentialMechanism(candidates=[[1.0]], score="zero_one", loss_bound=2.0)
-    with pytest.raises(Unsupported, match="loss or zero_one"):
-        ExponentialMechanism(candidates=[[1.0]], score="hinge")
-    solver = ExponentialMechanism(candidates=[[1.0]], score="zero_one")
-    with pytest.raises(Unsupported, match="score='loss' for numbers"):
-        DPRidge(bounds=1.0, target=(-1, 1), solver=solver, fit_intercept=False).fit(np.ones((3, 1)), np.ones(3))
-    release = Release("select_candidate", 1, clip=1.0, mechanism="exponential")
-    curator = opened(np.ones((3, 1)), np.zeros(3), Squared(), [release])
-    with pytest.raises(PlanViolation, match="classes"):
-        curator.select_candidate(LINE, loss_bound=1.0, score="zero_one")
-
-
-def test_a_machine_of_support_vectors_may_count_errors_too():
-    model = DPLinearSVC(math.inf, 0.0, bounds=Bounds(1.0, classes=("no", "yes")), fit_intercept=False,
-                        solver=ExponentialMechanism(candidates=LINE, score="zero_one"))  # fmt: skip
-    assert model.fit(np.ones((3, 1)), np.array(["no", "no", "yes"])).coef_[0, 0] == -1.0

@@ -8,11 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from discreet import Budget, DPLasso, DPLogisticRegression, DPRidge, load
-from discreet.accounting import Plan
+from discreet import Budget, DPLogisticRegression, DPRidge
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
-from discreet.curator.session import Session
 from discreet.default import Recipe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
@@ -30,9 +28,8 @@ from discreet.solvers import (
     Preconditioned,
     StochasticGradientDescent,
     VarianceReducedDescent,
-    coordinates,
 )
-from discreet.testing import neighbor_pairs, replay, seeded
+from discreet.testing import neighbor_pairs, seeded
 from tests.covering import covering
 from tests.replaying import window, worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of, table
@@ -118,17 +115,6 @@ ONE_SHOT = {
     "output": OutputPerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
     "objective": ObjectivePerturbation(regularization=0.2, clip=0.5, row_norm=1.0),
 }
-
-
-@covering(("relation", ["zero_out", "replace_one"]), ("inner", ONE_SHOT))
-@pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=["logistic", "squared"])
-def test_a_one_shot_solver_on_standardized_rows_costs_the_budget(inner, relation, loss):
-    curator, _, solution = run(Preconditioned(ONE_SHOT[inner], "diagonal"), loss, relation)
-    assert np.isfinite(solution.coefficients).all()
-    assert set(answers_left(curator).values()) <= {0}
-    price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
-    assert 1 - 1e-3 <= price.epsilon <= 1.0
-    assert (solution.noise > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -266,60 +252,6 @@ def test_a_rescaled_prox_is_the_minimum(penalty):
 # ------------------------------------------------------------------------------------------------ planted bugs
 
 
-def findings(solver, name="logistic", relation="replace_one", words="high"):
-    pairs = neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name))
-    found = [replay(fit_of(name, solver, relation), p.data, p.neighbor, relation) for p in pairs if words in p.name]
-    return {finding.kind for report in found for finding in report.findings}
-
-
-@pytest.mark.parametrize("around", ["whitened", "standardized"])
-def test_a_stage_that_reads_exact_values_is_caught(monkeypatch, around):
-    """The center is the records' own mean instead of the noisy one."""
-    solver, honest = STAGES[around](INNER["gd"]), coordinates.estimate_features
-    assert not findings(solver)
-
-    def exact(curator, n, *scale):
-        found, records = honest(curator, n, *scale), curator._session.admitted
-        mean = records.rows[:, : len(found.recoding.center)].mean(axis=0) / records.grid.one
-        return replace(found, recoding=replace(found.recoding, center=mean))
-
-    monkeypatch.setattr(coordinates, "estimate_features", exact)
-    assert findings(solver)
-
-
-@pytest.mark.parametrize("around", ["whitened", "standardized"])
-def test_a_stage_that_forgets_its_share_is_refused(monkeypatch, around):
-    """A plan without the stage's own releases: the curator answers nothing that was not planned."""
-    monkeypatch.setattr(Preconditioned, "releases", lambda self, domain, loss: ())
-    with pytest.raises(PlanViolation, match="noisy_mean"):
-        fit_of("logistic", STAGES[around](INNER["gd"]))(*table("logistic"))
-
-
-def test_a_stage_that_is_answered_without_being_charged_is_caught(monkeypatch):
-    """Its releases are priced at a thousandth of what they are answered with."""
-    solver, plan, multiplier = Preconditioned(INNER["gd"]), Preconditioned.plan, Session.multiplier
-    own = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
-
-    def cheaper(self, domain, loss, penalty):
-        made = plan(self, domain, loss, penalty)
-        priced = (replace(r, relative_noise=r.relative_noise * (1000 if r.query in own else 1)) for r in made.releases)
-        return Plan(priced)
-
-    def answered(self, release):
-        return multiplier(self, release) / (1000 if release.query in own else 1)
-
-    monkeypatch.setattr(Preconditioned, "plan", cheaper)
-    monkeypatch.setattr(Session, "multiplier", answered)
-    assert "price" in findings(solver)
-
-
-def test_a_stage_that_counts_twice_is_caught(monkeypatch):
-    """The inner solver sees the count that was released; asking once more is refused by the plan."""
-    monkeypatch.setattr(Session, "remember_count", lambda self, count: None)
-    with pytest.raises(PlanViolation, match="noisy_count"):
-        fit_of("logistic", Preconditioned(INNER["gd"]), "add_remove")(*table("logistic"))
-
-
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
@@ -363,22 +295,3 @@ def test_what_does_not_compose_is_refused_before_anything_is_released(case):
     solver, loss, penalty, remedy = REFUSED[case]
     with pytest.raises(Unsupported, match=remedy):
         solver.plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, penalty)
-
-
-@covering(
-    ("around", [partial(Preconditioned, coordinates=kind) for kind in ("full", "diagonal")]),
-    ("bad", [{"mean_share": 0.0}, {"mean_share": 0.95}, {"constant": -1.0}, {"target_share": 1.0}]),
-)
-def test_bad_settings_of_stages_are_refused(around, bad):
-    with pytest.raises(Unsupported):
-        around(GradientDescent(), **bad)
-
-
-def test_a_composition_is_saved_and_loaded(tmp_path):
-    solver = Preconditioned(CoordinateDescent(n_inner=6, average="last"), "diagonal", constant=0.7)
-    X, y, _ = table("ridge")
-    model = DPLasso(2.0, 1e-5, bounds=bounds_of("ridge"), solver=solver).fit(X, y)
-    again = load(model.save(tmp_path / "model.zip"))
-    assert again.solver == solver
-    assert again.certificate_.solver["solver"]["name"] == "cd"
-    again.certificate_.verify()

@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
 
-from discreet import Bounds, Budget, DPLasso, DPLogisticRegression, DPRidge, load
+from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting import Plan, Release
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.losses.base import gradient_bound, gradient_smoothness
@@ -18,7 +16,6 @@ from discreet.solvers import VarianceReducedDescent
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.replaying import window
-from tests.solvers.agd.cases import BufferedEntropy
 
 N, P = 100, 2
 
@@ -78,14 +75,6 @@ def test_a_run_that_does_not_move_asks_no_change():
     assert script.changes == []
 
 
-def test_the_real_curator_is_not_asked_either():
-    with seeded(1):
-        model = DPLogisticRegression(
-            math.inf, 1e-6, bounds=1.0, classes=(0, 1), solver=VarianceReducedDescent(sampling_probability=0.5)
-        ).fit(np.full((10, 2), np.nan), np.zeros(10))
-    assert (model.coef_ == 0).all()
-
-
 @covering(("penalty", [NoPenalty(), L2(0.3)]), ("average", ["last", "uniform"]))
 def test_the_steps_are_those_of_the_algorithm(average, penalty):
     """On a quadratic a change is exact, so that inner steps are plain proximal gradient steps."""
@@ -125,13 +114,6 @@ def test_the_probability_is_rounded_up_and_divided_by(q):
     np.testing.assert_allclose(found, exact.solve(script, NoPenalty()).coefficients, rtol=1e-9)
 
 
-def test_a_batch_size_is_a_probability():
-    domain = Script().domain
-    assert VarianceReducedDescent(batch_size=25).fraction(domain) == 0.25
-    assert VarianceReducedDescent(batch_size=10**6).fraction(domain) == 1.0
-    assert VarianceReducedDescent().fraction(domain) == 1.0
-
-
 def test_the_plan_has_both_kinds():
     domain = Script().domain
     solver = VarianceReducedDescent(n_epochs=4, n_inner=6, sampling_probability=0.25)
@@ -142,36 +124,6 @@ def test_the_plan_has_both_kinds():
     assert changes.sampling_numerator == 16384
     assert changes.count >= 4 * (6 - 1)
     assert changes.clip is None
-
-
-def test_without_noise_the_optimum_is_reached(small_table):
-    alpha = 0.1
-    solver = VarianceReducedDescent(n_epochs=40, n_inner=15, sampling_probability=0.5)
-    with use_entropy(BufferedEntropy(3)):
-        model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=alpha, solver=solver)
-        model.fit(small_table.X, small_table.signs)
-    best = LogisticRegression(C=1 / (len(small_table.X) * alpha), fit_intercept=False, tol=1e-12, max_iter=10_000)
-    best.fit(small_table.with_ones, small_table.signs)
-    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-6)
-
-
-def test_without_noise_least_squares_are_reached(small_table):
-    alpha = 0.2
-    solver = VarianceReducedDescent(n_epochs=40, n_inner=15, sampling_probability=0.5)
-    with use_entropy(BufferedEntropy(3)):
-        model = DPRidge(math.inf, 1e-6, bounds=1.0, target=(-1.0, 1.0), alpha=alpha, solver=solver)
-        model.fit(small_table.X, small_table.numbers)
-    best = Ridge(alpha=alpha * len(small_table.X), fit_intercept=False).fit(small_table.with_ones, small_table.numbers)
-    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), best.coef_, atol=1e-6)
-
-
-def test_without_noise_it_gets_there_by_name(small_table):
-    with use_entropy(BufferedEntropy(3)):
-        model = DPLogisticRegression(math.inf, 1e-6, bounds=1.0, classes=(-1, 1), alpha=0.1, solver="svrg")
-        model.fit(small_table.X, small_table.signs)
-    best = LogisticRegression(C=1 / (len(small_table.X) * 0.1), fit_intercept=False, tol=1e-12, max_iter=10_000)
-    best.fit(small_table.with_ones, small_table.signs)
-    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), best.coef_[0], atol=1e-5)
 
 
 def test_the_noise_of_the_changes_vanishes_near_the_anchor():
@@ -188,20 +140,6 @@ def test_the_noise_of_the_changes_vanishes_near_the_anchor():
     assert ratios == pytest.approx([1e3, 1e3], rel=1e-2)
 
 
-BAD = [
-    {"n_epochs": 0}, {"n_epochs": 2.5}, {"n_inner": 0}, {"n_inner": "3"}, {"batch_size": 0}, {"batch_size": math.nan},
-    {"sampling_probability": 0.0}, {"sampling_probability": -0.5}, {"batch_size": 3, "sampling_probability": 0.1},
-    {"clip": 0.0}, {"clip": math.inf}, {"step_size": -1.0}, {"radius": 0.0}, {"anchor_share": 0.0},
-    {"anchor_share": 1.0}, {"anchor_share": math.nan}, {"anchor_share": "half"},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("settings", BAD, ids=str)
-def test_bad_settings_are_refused_at_once(settings):
-    with pytest.raises(Unsupported):
-        VarianceReducedDescent(**settings)
-
-
 def test_where_n_is_private_a_probability_is_asked_for():
     data = {"X": np.ones((5, 2)), "y": np.ones(5)}
     for solver in ("svrg", VarianceReducedDescent(batch_size=3)):
@@ -214,16 +152,6 @@ def test_where_n_is_private_a_probability_is_asked_for():
         **data
     )
     assert model.certificate_.verify().is_private
-
-
-def test_a_saved_model_comes_back(tmp_path):
-    solver = VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5, average="uniform")
-    model = DPLasso(1.0, 1e-6, bounds=1.0, target=(0.0, 1.0), solver=solver).fit(np.ones((9, 2)), np.ones(9))
-    again = load(model.save(tmp_path / "model.zip"))
-    assert again.solver == solver
-    assert again.certificate_ == model.certificate_
-    assert again.certificate_.trace == ()
-    again.certificate_.verify()
 
 
 def test_noise_whose_constants_were_left_open_is_refused():

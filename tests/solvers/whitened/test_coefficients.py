@@ -51,19 +51,6 @@ def test_the_predictor_is_the_same(kind, outputs, intercept, target):
     assert recoding.coefficients(w).shape == (columns, *w.shape[1:])
 
 
-def test_shrinking_keeps_the_sign():
-    """A row is shrunk with its constant, so a classifier does not care."""
-    rng = np.random.default_rng(2)
-    recoding = Recoding(
-        rng.uniform(-1, 1, P), rng.uniform(0.1, 1, P), 0.5, row_norm=0.2, matrix=rng.normal(size=(5, 5))
-    )
-    X, w = rng.uniform(-1, 1, (200, P)), rng.normal(size=5)
-    u = np.hstack([(X - recoding.center) / recoding.scale, np.full((200, 1), 0.5)])
-    u *= np.minimum(1, 0.2 / np.linalg.norm(u, axis=1))[:, None]
-    margins = np.hstack([X, np.ones((200, 1))]) @ recoding.coefficients(w)
-    np.testing.assert_array_equal(np.sign(u @ recoding.matrix @ w), np.sign(margins))
-
-
 @pytest.mark.parametrize("intercept", [True, False])
 def test_the_affine_form_is_the_map(intercept):
     rng = np.random.default_rng(3)

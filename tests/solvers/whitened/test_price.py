@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, Budget, Certificate
+from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
@@ -19,7 +19,7 @@ from discreet.penalties import NoPenalty
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.replaying import window
-from tests.solvers.whitened.cases import RELATIONS, answers_left, descent
+from tests.solvers.whitened.cases import RELATIONS, descent
 
 SOLVERS = {
     "full": (descent("full", n_steps=5), Logistic()),
@@ -54,34 +54,6 @@ EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS)
 
 
 @EACH
-@EACH_RELATION
-@pytest.mark.parametrize("intercept", [True, False])
-def test_every_planned_answer_is_asked_and_none_else(kind, relation, intercept):
-    curator, plan, seen, solution = run(*SOLVERS[kind], relation, intercept=intercept)
-    assert set(answers_left(curator).values()) == {0}
-    planned = sorted(release.query for release in plan.releases for _ in range(release.count))
-    assert sorted(measurement.query for measurement in seen) == planned
-    assert np.isfinite(solution.coefficients).all()
-    for release in plan.releases:
-        with pytest.raises(PlanViolation, match="no \\(further\\)"):
-            curator._session.spend(release.query, release.clip or 1.0)
-
-
-@EACH
-@EACH_RELATION
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_the_certificate_costs_the_whole_budget_and_not_more(kind, relation, epsilon):
-    curator, _, seen, _ = run(*SOLVERS[kind], relation, epsilon)
-    events = curator.plan.events(curator.noise_multiplier, pure=False)
-    price = epsilon_of(events, 1e-6, curator.budget.neighbors).epsilon
-    assert epsilon * (1 - 1e-6) <= price <= epsilon
-    # from the lattices alone: mu^2 is the sum of (sensitivity / noise)^2
-    mu = math.sqrt(math.fsum((float(m.factor) * m.unit.bound / 2.0**m.unit.m) ** 2 for m in seen))
-    assert mu <= mu_of(epsilon, 1e-6)
-    assert mu >= mu_of(epsilon, 1e-6) * (1 - 1e-5)
-
-
-@EACH
 @covering(("stored", ["dense", "sparse"]), ("intercept", [True, False]))
 def test_shares_add_up_to_one(kind, intercept, stored):
     solver, loss = SOLVERS[kind]
@@ -90,15 +62,6 @@ def test_shares_add_up_to_one(kind, intercept, stored):
     curator, plan, _, _ = run(solver, loss, intercept=intercept, stored=stored)
     assert math.fsum(r.count / r.relative_noise**2 for r in plan.releases) == pytest.approx(1.0, abs=1e-12)
     assert curator.noise_multiplier == pytest.approx(1 / mu_of(1.0, 1e-6), rel=1e-6)
-
-
-@EACH
-def test_a_certificate_can_be_read_back_and_priced_again(kind):
-    curator, _, _, _ = run(*SOLVERS[kind])
-    certificate = curator.certificate(model="m", solver=SOLVERS[kind][0].settings())
-    again = Certificate.from_json(certificate.to_json())
-    assert epsilon_of(again.events, again.delta, again.neighbors).epsilon <= again.epsilon
-    assert again.solver["name"] == SOLVERS[kind][0].name
 
 
 @EACH
@@ -111,20 +74,6 @@ def test_noise_follows_the_relative_noise(kind, relation):
         realized = 2.0**m.unit.m / (float(m.factor) * m.unit.bound)
         assert realized == pytest.approx(curator.noise_multiplier * relative[m.query], rel=1e-6)
         assert realized >= curator.noise_multiplier * relative[m.query] * (1 - 1e-15)
-
-
-def test_a_query_less_or_more_than_planned():
-    solver, loss = SOLVERS["full numbers"]
-    data, budget = problem(loss), Budget(1.0, 1e-6, "zero_out")
-    plan = solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty())
-    for release in plan.releases:
-        short = Plan([r for r in plan.releases if r is not release])
-        with pytest.raises(PlanViolation, match=release.query):
-            solver.solve(data.open(price_plan(short, budget), loss), NoPenalty())
-    more = Plan([*plan.releases, Release("noisy_count", 1)])
-    curator = data.open(price_plan(more, budget), loss)
-    solver.solve(curator, NoPenalty())
-    assert answers_left(curator)["noisy_count"] == 1
 
 
 def test_other_clips_than_planned_are_refused():

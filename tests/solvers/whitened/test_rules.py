@@ -8,15 +8,13 @@ import pytest
 from discreet import Budget
 from discreet.bounds import Domain
 from discreet.curator.records.recoding import Recoding
-from discreet.losses import Huber, Logistic, Softmax, Squared
-from discreet.models.fit import choose_solver
-from discreet.penalties import L2, NoPenalty
+from discreet.losses import Logistic
+from discreet.penalties import L2
 from discreet.solvers import GradientDescent, Preconditioned
 from discreet.solvers.coordinates import LEAST_SCALE, cleaned, estimate_features, feature_releases, ridge_in
 from discreet.solvers.propagation import affine
-from discreet.solvers.settings import STEEP, typical_row_norm
 from tests.covering import covering
-from tests.solvers.whitened.cases import bounds_of, descent, opened, records_of
+from tests.solvers.whitened.cases import bounds_of, opened, records_of
 
 P = 4
 
@@ -97,34 +95,3 @@ def test_without_a_matrix_slopes_are_penalized_one_by_one(outputs):
     start = np.random.default_rng(2).normal(size=domain.shape)
     v = Preconditioned(GradientDescent(), "diagonal")._penalty(L2(0.3), recoding, domain).prox(start, 0.7)
     np.testing.assert_allclose((v - start).T + 0.7 * 0.3 * units**2 * v.T, 0.0, atol=1e-12)
-
-
-def test_no_penalty_moves_nothing():
-    for penalty in (NoPenalty(), L2(0.0)):
-        start = np.ones(P + 1)
-        inside = Preconditioned(GradientDescent())._penalty(penalty, a_recoding("matrix"), a_domain(p=P + 1))
-        np.testing.assert_array_equal(inside.prox(start, 0.7), start)
-
-
-def test_a_strong_penalty_does_not_diverge():
-    """A gradient step of this size would: a feature in a range that is far too wide has a large Q."""
-    X = np.random.default_rng(0).uniform(-0.01, 0.01, (300, 3))
-    y = np.where(X[:, 0] > 0, 1, -1)
-    for form in ("full", "diagonal", "plain"):
-        solver = descent(form, n_steps=30, momentum=0.9)
-        domain = records_of(X, y)[1]
-        plan = solver.plan(domain, Logistic(), L2(10.0))
-        curator = opened(X, y, plan.releases, intercept=True)
-        assert np.abs(solver.solve(curator, L2(10.0)).coefficients).max() < 1.0
-
-
-@pytest.mark.parametrize("loss", [Squared(), Huber(0.3), Logistic(), Softmax(3)])
-def test_gradient_steps_for_numbers_are_shorter(loss):
-    """Means of features make one direction steep, and residuals, unlike slopes of a class loss, grow with a margin."""
-    domain, budget = a_domain(outputs=loss.n_outputs), Budget(1.0, 1e-6, "zero_out")
-    made, _ = choose_solver(GradientDescent(), domain, loss, NoPenalty(), budget)
-    rho = typical_row_norm(domain) * (STEEP if loss.task == "regression" else 1.0)
-    assert made.step_size == pytest.approx(1 / (loss.smoothness * rho**2))
-    short = Domain(np.ones(P), 0.1, 100, domain.neighbors, n_outputs=loss.n_outputs)
-    made, _ = choose_solver(GradientDescent(), short, loss, NoPenalty(), budget)
-    assert made.step_size == pytest.approx(100 / loss.smoothness)

@@ -4,15 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from discreet.curator.records.recoding import Recoding
-from discreet.losses import Squared
 from tests.covering import covering
 from tests.solvers.whitened.cases import (
     FINE_CLIP,
-    LABELS,
-    LARGE,
     MOMENTS,
     RELATIONS,
     asked,
@@ -97,46 +93,6 @@ def test_targets_move_their_moments_up_to_the_bound(relation, persons, pure):
     worst, _ = worst_pair(found, relation, measurement)
     expected = {"l2": 0.5, "l1": 0.5625**2}[measurement.norm] if relation == "replace_one" else 1.0
     assert expected * 0.98 <= worst <= expected * (1 + 1e-9)
-
-
-@covering(("query", [*MOMENTS, "noisy_target_moments"]), ("layout", ["dense", "sparse", "fine", "centered", "persons"]))
-def test_null_records_add_nothing(query, layout):
-    if query == "noisy_second_moment" and layout == "sparse":
-        pytest.skip("not answered")
-    facts = dict(LAYOUTS[layout])
-    if query == "noisy_target_moments":
-        facts = {k: v for k, v in facts.items() if k not in ("recoding", "clip")} | {"loss": Squared()}
-    for cell in (np.nan, np.inf, -np.inf):
-        for row in (np.full(P, cell), np.array([1.0, cell, 1.0])):
-            assert not any(contribution(query, row, **facts)[0])
-    for label in (np.nan, np.inf) if query == "noisy_target_moments" else (0, 7, np.nan):
-        assert not any(contribution(query, np.ones(P), label=label, **facts)[0])
-
-
-@pytest.mark.parametrize("query", MOMENTS)
-def test_a_value_beyond_all_bounds_is_the_bound(query):
-    assert contribution(query, np.full(P, LARGE))[0] == contribution(query, np.ones(P))[0]
-
-
-@covering(("query", MOMENTS), ("layout", ["dense", "persons", "fine", "recoded", "sparse", "sparse persons"]))
-def test_sums_are_sums_of_contributions(query, layout):
-    """What was found for one unit holds in any table: whole tables differ by exactly that."""
-    if query == "noisy_second_moment" and "sparse" in layout:
-        pytest.skip("not answered")
-    facts = dict(LAYOUTS[layout])
-    persons, stored = facts.pop("persons", False), facts.pop("stored", "dense")
-    rng = np.random.default_rng(3)
-    X, y = rng.uniform(-1, 1, (20, P)), rng.choice(LABELS, 20)
-    groups = np.arange(20) // 4 if persons else None
-    changed = X.copy()
-    changed[8:12] = [[1, -1, 1], [0.5, 0, 0], [0, 0, 0], [np.nan, 1, 1]]
-    if not persons:
-        changed[9:12] = X[9:12]
-    wrap = sparse.csr_array if stored == "sparse" else np.asarray
-    one, other = (asked(query, wrap(table), y, groups=groups, **facts) for table in (X, changed))
-    cut = slice(8, 12) if persons else slice(8, 9)
-    parts = [contribution(query, table[cut], stored=stored, persons=persons, **facts)[0] for table in (X, changed)]
-    assert [int(v) for v in (one.exact - other.exact).ravel()] == [a - b for a, b in zip(*parts, strict=True)]
 
 
 @covering(("clip", [1e-280, 1e-18, 1e-14, 1e-12, 1e-10, 1e-6, 1e-2, 1.0, 10.0]), ("query", MOMENTS))
