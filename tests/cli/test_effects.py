@@ -31,7 +31,7 @@ def folders(tmp_path_factory):
 
 def test_one_model_is_a_summary_with_tests_and_contrasts(run, folders):
     summary = TableModel.load(folders / "large").summary()
-    asked = ("--test", "ward", "--test", "age at 50 = 1", "--contrast", "ward = b - ward = a")
+    asked = ("--test", "ward", "--test", "age at 90 = 1", "--contrast", "ward = b - ward = a")
     text = run("effects", folders / "large", *asked).stdout
     assert text.startswith(str(summary))
     lines = [line.split() for line in text.splitlines()]

@@ -142,7 +142,7 @@ def test_parts_of_a_cluster_check_their_kernels(monkeypatch, model):
     monkeypatch.setattr(known_answers, "check_effect_kernels", checked.append)
     grid = records_of(np.ones((1, P)), [1], intercept=False, loss=model.loss, bounds=model.bounds)[0].grid
     query = effects.CurvatureQuery(place_weights(model.w, grid), model.loss, 1 << 38, 100.0, 15000.0)
-    known_answers.check_question(query, sparse=False, recodes=False)
+    known_answers.check_question(query, sparse=False)
     assert checked == [model.loss]
 
 
