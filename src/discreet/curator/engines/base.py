@@ -82,10 +82,23 @@ class LocalEngine(Engine):
         self.workers = Workers(threads)
         self.parts = parts_of_units(records.n_rows, records.shares)
         self.weights = self.parts if records.weights is None else self.parts * records.weights
+        self._within: tuple[tuple[float, float], Floats] | None = None
         self.facts = RowFacts(records.targets, self.weights, Limits(records.norms, records.sums, records.shares))
 
     def total(self, question: ExactSum) -> Integers:
         return question.over(self)
+
+    def weights_within(self, reach: float, slack: float) -> Floats:
+        """Return each row's weight times min(1, reach / r) min(1, slack reach / r), r its norm; kept until others are.
+
+        A row counts in full up to ``reach``, in units of the grid.
+        """
+        kept = self._within  # read and replaced as one
+        if kept is None or kept[0] != (reach, slack):
+            part = np.minimum(1.0, reach / np.maximum(self.records.norms, 1).astype(np.float64))
+            kept = (reach, slack), np.asarray(self.weights * part * np.minimum(1.0, slack * part))
+            self._within = kept
+        return kept[1]
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         from discreet.curator.engines.parts import PartedEngine

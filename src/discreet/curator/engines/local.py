@@ -5,6 +5,7 @@ Full passes read tiles; of compressed rows only stored entries are touched.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -63,6 +64,11 @@ class DenseEngine(LocalEngine):
         self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
         self.cells_shape = -(-len(self.rows) // self._tile_rows), self.rows.shape[1], self._tile_rows
         """Tiles, columns, and rows per tile."""
+
+    def narrowed(self, columns: Integers) -> DenseEngine:
+        """Return the same records with some of their columns alone; norms stay those of whole rows."""
+        rows = np.ascontiguousarray(self.rows[:, columns])
+        return DenseEngine(replace(self.records, rows=rows, n_columns=len(columns)), threads=self.workers.threads)
 
     @cached_property
     def tiles(self) -> Tiles:

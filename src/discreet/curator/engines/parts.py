@@ -52,7 +52,7 @@ class PartedEngine(Engine):
         self.n_units = records.n_units
         self.is_sparse, self.is_grouped = records.sparse is not None, records.shares is not None
         self._workers = Workers(threads)
-        self._edges = _edges(records, rows_per_part(records.n_columns))
+        self._edges = _edges(records, _rows_per_part(records, self._workers.threads))
         self._cut: set[int] = set()
 
     def total(self, question: ExactSum) -> Integers:
@@ -113,6 +113,18 @@ class PartedEngine(Engine):
     def _whole(self) -> LocalEngine:
         records = self._records if self._placement is None else self._placement.of(self._records)
         return engine_for(records, threads=self._workers.threads)
+
+
+_LEAST_ROWS = 1 << 12
+
+
+def _rows_per_part(records: Records, threads: int) -> int:
+    """Return how many rows are asked at once; in memory, so many that every thread gets as many parts as the others."""
+    rows = rows_per_part(records.n_columns)
+    if records.storage.on_disk:
+        return rows
+    rounds = max(1, -(-records.n_rows // (rows * threads)))
+    return min(rows, max(_LEAST_ROWS, -(-records.n_rows // (rounds * threads))))
 
 
 def _edges(records: Records, rows: int) -> list[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.kernel import kernel
+from discreet.curator.kernels.row_products import four_through
 
 
 @njit(nogil=True, _nrt=False)
@@ -154,32 +155,6 @@ def _placed(z, length, one, longest, row):
     return ceil_sqrt(squares), total
 
 
-@njit(inline="always")
-def _four_through(u, matrix, z):
-    """z = u matrix for four rows, four features at a time: every entry is added up in the same order in every row."""
-    for r in range(4):
-        for k in range(z.shape[1]):
-            z[r, k] = 0.0
-    p, j = u.shape[1], 0
-    while j + 4 <= p:
-        a0, a1, a2, a3 = u[0, j], u[0, j + 1], u[0, j + 2], u[0, j + 3]
-        b0, b1, b2, b3 = u[1, j], u[1, j + 1], u[1, j + 2], u[1, j + 3]
-        c0, c1, c2, c3 = u[2, j], u[2, j + 1], u[2, j + 2], u[2, j + 3]
-        d0, d1, d2, d3 = u[3, j], u[3, j + 1], u[3, j + 2], u[3, j + 3]
-        for k in range(z.shape[1]):
-            w0, w1, w2, w3 = matrix[j, k], matrix[j + 1, k], matrix[j + 2, k], matrix[j + 3, k]
-            z[0, k] += ((a0 * w0 + a1 * w1) + a2 * w2) + a3 * w3
-            z[1, k] += ((b0 * w0 + b1 * w1) + b2 * w2) + b3 * w3
-            z[2, k] += ((c0 * w0 + c1 * w1) + c2 * w2) + c3 * w3
-            z[3, k] += ((d0 * w0 + d1 * w1) + d2 * w2) + d3 * w3
-        j += 4
-    while j < p:
-        for r in range(4):
-            for k in range(z.shape[1]):
-                z[r, k] += u[r, j] * matrix[j, k]
-        j += 1
-
-
 @kernel(_nrt=False)
 def recode_rows(
     rows, found, unit, center, inverse, constant, row_norm, matrix, one, longest, drop, u, z, squares,
@@ -187,12 +162,13 @@ def recode_rows(
 ):  # fmt: skip
     """out = matrix^T shrink((x - center) * inverse, constant) on the grid of ``one``; null rows stay null.
 
-    ``found`` are the norms of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity. ``factors`` receives
-    what each row was multiplied by. With ``drop``, rows longer than ``longest`` become null rows instead of shorter.
-    ``u`` and ``z`` are room for four rows and their images, ``squares`` for four norms.
+    ``found`` are the norms of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity; its columns are padded
+    with zeros (``row_products``). ``factors`` receives what each row was multiplied by. With ``drop``, rows longer than
+    ``longest`` become null rows instead of shorter. ``u`` and ``z`` are room for four rows and their images,
+    ``squares`` for four norms.
     """
     n, p = rows.shape
-    last = center.size
+    last, width = center.size, out.shape[1]
     most = (float(longest) / one) ** 2 if drop else np.inf
     for start in range(0, n, 4):
         count = 4 if n - start > 4 else n - start
@@ -202,23 +178,29 @@ def recode_rows(
                 v[j] = (float(row[j]) * unit - center[j]) * inverse[j]
             if p > last:
                 v[last] = constant
-        _squares_of_four(u, squares)
+        shrunk = False
+        if row_norm < np.inf:
+            _squares_of_four(u, squares)
         for r in range(count):
-            factors[start + r] = _factor(squares[r], row_norm)
-            for j in range(p):
-                u[r, j] *= factors[start + r]
+            factor = _factor(squares[r], row_norm) if row_norm < np.inf else 1.0
+            factors[start + r] = factor
+            if factor != 1.0:
+                shrunk = True
+                for j in range(p):
+                    u[r, j] *= factor
         if matrix.size > 0:
-            _four_through(u, matrix, z)
+            four_through(u, matrix, z)
         image = z if matrix.size > 0 else u
-        _squares_of_four(image, squares)
+        if shrunk or matrix.size > 0 or row_norm == np.inf:
+            _squares_of_four(image, squares)
         for r in range(count):
             i = start + r
             if found[i] == 0 or squares[r] > most:
-                for k in range(out.shape[1]):
+                for k in range(width):
                     out[i, k] = 0
                 norms[i], sums[i], factors[i] = 0, 0, 0.0
             else:
-                norms[i], sums[i] = _placed(image[r], squares[r], one, longest, out[i])
+                norms[i], sums[i] = _placed(image[r, :width], squares[r], one, longest, out[i])
 
 
 @kernel()

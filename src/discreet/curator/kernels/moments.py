@@ -18,7 +18,7 @@ from discreet.curator.kernels.encode import ceil_sqrt
 from discreet.curator.kernels.kernel import kernel
 from discreet.typing import Integers
 
-_STRIP = 256
+_STRIP = 128
 _FLUSH = 4096
 """Rows whose entries, each at most 2^40, may be added up in doubles: 2^52."""
 
@@ -115,30 +115,48 @@ def sparse_square_sums(indptr, indices, data, shares, bounds, scales, caps, out)
 
 @njit(nogil=True, _nrt=False, fastmath={"reassoc", "contract", "nsz"})
 def _add_products(left, right, out):
-    """Add left right^T to ``out`` on and above its diagonal, in blocks of 4 by 2; p is a multiple of 4."""
+    """Add left right^T to ``out`` on and above its diagonal, in blocks of 4 by 4; p is a multiple of 4."""
     p, rows = left.shape
     for j in range(0, p, 4):
         a0, a1, a2, a3 = left[j], left[j + 1], left[j + 2], left[j + 3]
-        for k in range(j, p, 2):
-            b0, b1 = right[k], right[k + 1]
-            s00, s01, s10, s11, s20, s21, s30, s31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(j, p, 4):
+            b0, b1, b2, b3 = right[k], right[k + 1], right[k + 2], right[k + 3]
+            s00, s01, s02, s03, s10, s11, s12, s13 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            s20, s21, s22, s23, s30, s31, s32, s33 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             for i in range(rows):
                 s00 += a0[i] * b0[i]
                 s01 += a0[i] * b1[i]
+                s02 += a0[i] * b2[i]
+                s03 += a0[i] * b3[i]
                 s10 += a1[i] * b0[i]
                 s11 += a1[i] * b1[i]
+                s12 += a1[i] * b2[i]
+                s13 += a1[i] * b3[i]
                 s20 += a2[i] * b0[i]
                 s21 += a2[i] * b1[i]
+                s22 += a2[i] * b2[i]
+                s23 += a2[i] * b3[i]
                 s30 += a3[i] * b0[i]
                 s31 += a3[i] * b1[i]
-            out[j, k] += s00
-            out[j, k + 1] += s01
-            out[j + 1, k] += s10
-            out[j + 1, k + 1] += s11
-            out[j + 2, k] += s20
-            out[j + 2, k + 1] += s21
-            out[j + 3, k] += s30
-            out[j + 3, k + 1] += s31
+                s32 += a3[i] * b2[i]
+                s33 += a3[i] * b3[i]
+            block = out[j : j + 4, k : k + 4]
+            block[0, 0] += s00
+            block[0, 1] += s01
+            block[0, 2] += s02
+            block[0, 3] += s03
+            block[1, 0] += s10
+            block[1, 1] += s11
+            block[1, 2] += s12
+            block[1, 3] += s13
+            block[2, 0] += s20
+            block[2, 1] += s21
+            block[2, 2] += s22
+            block[2, 3] += s23
+            block[3, 0] += s30
+            block[3, 1] += s31
+            block[3, 2] += s32
+            block[3, 3] += s33
 
 
 def outer_sums(rows: NDArray[Any], coefficients: NDArray[Any], out: Integers) -> None:
@@ -159,16 +177,21 @@ def add_outer_products(rows, coefficients, left, right, part, out):
     since = 0
     for first in range(0, n, _STRIP):
         count = _STRIP if n - first > _STRIP else n - first
-        for start in range(0, count, 8):  # eight rows at a time: whole cache lines
-            end = start + 8 if start + 8 < count else count
+        whole = count - count % 8
+        for start in range(0, whole, 8):  # eight rows at a time: whole cache lines
+            x = rows[first + start : first + start + 8]
             for j in range(p):
-                for i in range(start, end):
-                    right[j, i] = rows[first + i, j]
+                column = right[j, start : start + 8]
+                column[0], column[1], column[2], column[3] = x[0, j], x[1, j], x[2, j], x[3, j]
+                column[4], column[5], column[6], column[7] = x[4, j], x[5, j], x[6, j], x[7, j]
         for j in range(p):
+            for i in range(whole, count):
+                right[j, i] = rows[first + i, j]
+            c, a, b = coefficients[first : first + count], left[j], right[j]
             for i in range(count):
-                left[j, i] = right[j, i] * float(coefficients[first + i])
+                a[i] = b[i] * float(c[i])
             for i in range(count, _STRIP):
-                left[j, i] = 0.0
+                a[i] = 0.0
         _add_products(left, right, part)
         since += _STRIP
         if since >= _FLUSH or first + _STRIP >= n:

@@ -5,7 +5,7 @@ Margins live as exact integers in doubles, on the fixed weight grid of ``lattice
 
 from __future__ import annotations  # nested functions would build their annotations on every call
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from discreet.curator.session import Session
 
 QUERY = "noisy_coordinate_gradient"
+_FEW = 2
+"""Columns that are read from the rows as they lie; for more of them the table is cut into tiles, once."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,10 @@ class CoordinateQuery(ExactSum):
             kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), *asked, out)
             return out
         assert isinstance(engine, DenseEngine)
+        used = np.union1d(np.flatnonzero(self.w), self.columns)
+        if len(used) <= _FEW < engine.n_columns:  # often the constant alone: no copy of the table then
+            columns = np.searchsorted(used, self.columns)
+            return replace(self, w=self.w[used], columns=columns).over(engine.narrowed(used))
         tiles = engine.tiles
         margins, own = tiles.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
 

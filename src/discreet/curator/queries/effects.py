@@ -61,8 +61,7 @@ class EffectQuery(ExactSum):
 
     def row_weights(self, engine: LocalEngine) -> Floats:
         """Return each row's weight, r >= its length; a person's k rows a k-th each."""
-        part = np.minimum(1.0, self.reach / np.maximum(engine.records.norms, 1).astype(np.float64))
-        return np.asarray(engine.weights * part * np.minimum(1.0, self.slack * part))
+        return engine.weights_within(self.reach, self.slack)
 
     def _facts(self, engine: LocalEngine, limits: Floats) -> tuple[Floats, Integers, float]:
         if not isinstance(engine, DenseEngine):

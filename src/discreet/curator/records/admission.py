@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
+from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels import encode
 from discreet.curator.lattice.lattice import COARSE, FINE, Grid
 from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
@@ -273,10 +274,10 @@ def class_indices(y: Any, classes: Sequence[Any]) -> Floats:
     return out
 
 
-def blocks(X: Any, n: int, width: int) -> Iterator[tuple[int, int, Floats]]:
-    """Runs of rows as numbers, with where they start and end."""
+def blocks(X: Any, n: int, width: int, begin: int = 0) -> Iterator[tuple[int, int, Floats]]:
+    """Runs of rows from ``begin`` to ``n`` as numbers, with where they start and end."""
     step = max(1, _BLOCK_VALUES // max(1, width))
-    for first in range(0, n, step):
+    for first in range(begin, n, step):
         last = min(n, first + step)
         part = X.iloc[first:last] if hasattr(X, "iloc") else X[first:last]
         yield first, last, numbers(part)
@@ -371,9 +372,14 @@ def admit(
         return Records(None, sparse, targets, norms, sums, starts, shares, width, scaling.grid, weights=weights)
     storage = storage or storage_for(n, width, scaling.grid)
     rows = storage.zeros((n, width), scaling.grid.dtype)
-    for first, last, block in blocks(X, n, n_columns):
-        part = slice(first, last)
-        encode.encode_rows(scaling.centered(block), valid[part], *declared, rows[part], norms[part], sums[part])
+
+    def encode_some(begin: int, end: int) -> None:
+        for first, last, block in blocks(X, end, n_columns, begin):
+            part = slice(first, last)
+            encode.encode_rows(scaling.centered(block), valid[part], *declared, rows[part], norms[part], sums[part])
+
+    in_python = not (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")  # frames and objects: one thread at a time
+    Workers(1 if in_python else None).each(encode_some, n, n * width)
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage, weights)
 
 

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from discreet.bounds import Domain
+from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.encode import LARGEST, recode_rows, recode_sparse_rows
+from discreet.curator.kernels.row_products import LANES, ROWS
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records.admission import Records
 from discreet.errors import PlanViolation, Unsupported
@@ -199,12 +201,11 @@ class Placement:
         return indptr, indices, out
 
     def _dense(self, records: Records, limits: Any, onto: Any, facts: Any, *, threads: int | None) -> Any:
-        from discreet.curator.engines.threads import Workers  # engines are heavy, and solvers import this file
-
         rows, recoding = records.rows, self.recoding
         assert rows is not None
         matrix = np.empty((0, 0)) if recoding.matrix is None else recoding.matrix
-        matrix = np.ascontiguousarray(np.diag(matrix) if matrix.ndim == 1 else matrix)
+        matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
+        matrix = np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % LANES)))
         out = records.storage.zeros((records.n_rows, self.n_columns), self.grid.dtype)
         unit, inverse = 1.0 / records.grid.one, 1.0 / recoding.scale
 
@@ -212,7 +213,7 @@ class Placement:
             cut = slice(first, last)
             recode_rows(
                 rows[cut], records.norms[cut], unit, recoding.center, inverse, *limits, matrix, *onto,
-                recoding.drop_longer, np.zeros((4, rows.shape[1])), np.zeros((4, self.n_columns)), np.empty(4),
+                recoding.drop_longer, *(np.zeros((ROWS, table.shape[1])) for table in (rows, matrix)), np.empty(ROWS),
                 out[cut], *(fact[cut] for fact in facts),
             )  # fmt: skip
 
