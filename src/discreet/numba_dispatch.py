@@ -1,7 +1,6 @@
-"""Functions that dispatch on a NamedTuple's class, in plain Python and inside compiled kernels.
+"""What numba is told of functions that dispatch on a NamedTuple's class (``scalar_functions``).
 
-``f = scalar_function("f")`` makes ``f(obj, ...)``; ``@f.of(cls)`` says what it means for ``cls``.
-Numba resolves the call while compiling, so that it costs what a direct call costs, and caches it.
+Numba resolves such a call while compiling, so that it costs what a direct call costs, and caches it.
 
 Numba's disk cache names types by their classes' import paths, and knows nothing of their source. That is well for the
 package's own classes. One from outside would make the cache unreadable for every process that cannot import it, and
@@ -20,11 +19,9 @@ from numba import types
 from numba.core.datamodel.models import TupleModel
 from numba.extending import overload, register_model, typeof_impl
 
-from discreet.errors import Unsupported
+from discreet.scalar_functions import is_ours
 
-_registered: dict[str, type] = {}
 _outside: dict[str, type] = {}
-_PACKAGE = __name__.partition(".")[0]
 
 
 class OutsideTuple(types.NamedTuple):
@@ -62,12 +59,9 @@ def _restored(fields: tuple[object, ...], mark: str) -> Any:
 register_model(OutsideTuple)(TupleModel)
 
 
-def _claim(cls: type) -> None:
-    """Numba's symbols tell NamedTuples apart by name and field types: a namesake would run the first one's code."""
-    inside = cls.__module__.partition(".")[0] == _PACKAGE
-    if (_registered.setdefault(cls.__name__, cls) if inside else _registered.get(cls.__name__, cls)) is not cls:
-        raise TypeError(f"another class named {cls.__name__!r} is registered already: rename one of the two")
-    if not inside and cls not in _outside.values():
+def _register(cls: type) -> None:
+    """Give a class from outside the package a numba type of its own, once."""
+    if not is_ours(cls) and cls not in _outside.values():
         mark = f"{cls.__name__}_{_digest_of_source(cls)}"
         mark = f"{mark}_{os.urandom(8).hex()}" if mark in _outside else mark  # defined again: another class
         _outside[mark] = cls
@@ -88,36 +82,15 @@ def _digest_of_source(cls: type) -> str:
     return hashlib.sha256(cls.__module__.encode() + b"\0" + content).hexdigest()[:16]
 
 
-def scalar_function(name: str) -> Any:
-    """Make a function that each class gives its own meaning."""
-    table: dict[type, Callable[..., Any]] = {}
+def overload_for(cls: type, call: Callable[..., Any], func: Callable[..., Any]) -> None:
+    """Compile ``call`` as ``func`` where its first argument is a ``cls``."""
+    _register(cls)
+    code = func.__code__
+    arguments = code.co_varnames[: code.co_argcount]
 
-    def call(obj, *args):  # type: ignore[no-untyped-def]
-        function = table.get(type(obj))
-        if function is None:
-            kind = type(obj).__name__
-            raise Unsupported(f"{kind} does not say what its {name} is: define it with @{name}.of({kind})")
-        return function(obj, *args)
+    def matches(kind: object) -> bool:
+        return isinstance(kind, types.BaseNamedTuple) and kind.instance_class is cls
 
-    def of(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        _claim(cls)
-
-        def register(func: Callable[..., object]) -> Callable[..., Any]:
-            table[cls] = func
-            code = func.__code__
-            arguments = code.co_varnames[: code.co_argcount]
-
-            def matches(kind: object) -> bool:
-                return isinstance(kind, types.BaseNamedTuple) and kind.instance_class is cls
-
-            # numba compares the argument names of the overload with those of the implementation
-            source = f"lambda {', '.join(arguments)}: func if matches({arguments[0]}) else None"
-            overload(call)(eval(source, {"func": func, "matches": matches}))
-            return func
-
-        return register
-
-    call.__name__ = call.__qualname__ = name
-    call.of = of  # type: ignore[attr-defined]
-    call.table = table  # type: ignore[attr-defined]
-    return call
+    # numba compares the argument names of the overload with those of the implementation
+    source = f"lambda {', '.join(arguments)}: func if matches({arguments[0]}) else None"
+    overload(call)(eval(source, {"func": func, "matches": matches}))

@@ -34,8 +34,8 @@ import numpy as np
 
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
-from discreet.numba_dispatch import scalar_function
 from discreet.registry import BUILT_IN_LOSSES, Registry, not_a_tuple
+from discreet.scalar_functions import scalar_function
 from discreet.typing import Floats
 
 value = scalar_function("value")

@@ -10,9 +10,7 @@ The relative errors against exact arithmetic are below 6e-16 (exp, sigmoid) and 
 
 import math
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload, register_jitable
+from discreet.scalar_functions import when_compiling
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # 33 bits, so that k * _LN2_HIGH is exact for |k| < 2**20
@@ -27,45 +25,11 @@ def power_of_two(shifted: float) -> float:
     return math.ldexp(1.0, int(shifted - _ROUND))
 
 
-def _power_of_two_code(typingctx, shifted):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        int64 = ir.IntType(64)
-        bits = builder.bitcast(args[0], int64)
-        exponent = builder.shl(builder.add(bits, ir.Constant(int64, 1023)), ir.Constant(int64, 52))
-        return builder.bitcast(exponent, ir.DoubleType())
-
-    return types.float64(types.float64), codegen
-
-
-_power_of_two = intrinsic(_power_of_two_code)
-
-
-@overload(power_of_two)
-def _compiled_power_of_two(shifted):  # type: ignore[no-untyped-def]
-    return lambda shifted: _power_of_two(shifted)
-
-
 def quotient(numerator: float, denominator: float) -> float:
     """numerator / denominator without a test for zero, which would keep a loop scalar; callers know it is positive."""
     return numerator / denominator
 
 
-def _quotient_code(typingctx, numerator, denominator):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.fdiv(args[0], args[1])
-
-    return types.float64(types.float64, types.float64), codegen
-
-
-_quotient = intrinsic(_quotient_code)
-
-
-@overload(quotient)
-def _compiled_quotient(numerator, denominator):  # type: ignore[no-untyped-def]
-    return lambda numerator, denominator: _quotient(numerator, denominator)
-
-
-@register_jitable
 def exp(x: float) -> float:
     """e**x for x in [-708, 709]. Below, e**-708, which is what NaN gives too; above, more than e**709, at last inf.
 
@@ -87,13 +51,11 @@ def exp(x: float) -> float:
     return (1.0 + (r + r2 * q)) * power_of_two(shifted)
 
 
-@register_jitable
 def sigmoid(x: float) -> float:
     """1 / (1 + e**-x): accurate relative to its own size on both sides, as 1 + e**-x never cancels."""
     return quotient(1.0, 1.0 + exp(-x))
 
 
-@register_jitable
 def log1p_exp(x: float) -> float:
     """log(1 + e**x) = max(x, 0) + log(1 + z), z = e**-|x|; log(1 + z) = 2 atanh(s), s = z / (2 + z) <= 1/3.
 
@@ -108,3 +70,34 @@ def log1p_exp(x: float) -> float:
     q4 = (0.09090870416252403 + 0.07693307021152004 * u) + (0.06650187016337313 + 0.06055084364034609 * u) * u2
     q = q0 + u4 * (q4 + (0.0416225325593041 + 0.08522081781390699 * u) * u4)
     return (x if x > 0.0 else 0.0) + 2.0 * (s + s * (u * q))
+
+
+@when_compiling
+def _compiled() -> None:
+    """Compile these as they are written; two of them as single instructions."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic, overload, register_jitable
+
+    for function in (exp, sigmoid, log1p_exp):
+        register_jitable(function)
+
+    @intrinsic
+    def exponent(typingctx, shifted):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            int64 = ir.IntType(64)
+            bits = builder.bitcast(args[0], int64)
+            shifted_left = builder.shl(builder.add(bits, ir.Constant(int64, 1023)), ir.Constant(int64, 52))
+            return builder.bitcast(shifted_left, ir.DoubleType())
+
+        return types.float64(types.float64), codegen
+
+    @intrinsic
+    def divided(typingctx, numerator, denominator):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            return builder.fdiv(args[0], args[1])
+
+        return types.float64(types.float64, types.float64), codegen
+
+    overload(power_of_two)(lambda shifted: lambda shifted: exponent(shifted))
+    overload(quotient)(lambda numerator, denominator: lambda numerator, denominator: divided(numerator, denominator))

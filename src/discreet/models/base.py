@@ -25,11 +25,11 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet import curator
 from discreet.accounting.certificate import Certificate
 from discreet.atomic_files import passing
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator import container_of, is_dask, is_stream
 from discreet.errors import MissingBounds, Unsupported
 from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import kept
@@ -91,7 +91,7 @@ def lazily(method: Callable[..., Predictions]) -> Callable[..., Predictions]:
 
     @wraps(method)
     def predicted(self: object, X: object, *, offset: object = None) -> Predictions:
-        if not is_dask(X):
+        if not curator.is_dask(X):
             return method(self, X) if offset is None else method(self, X, offset=offset)
         if offset is not None:
             raise Unsupported("offsets of Dask collections are not read: predict block by block")
@@ -324,11 +324,11 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         self._check(X, y)
         settings = self._fit_settings(bounds, loss)
         with progress_bar(type(self).__name__, self.epsilon) if self.verbose else nullcontext() as progress:
-            if is_stream(X) and progress is not None:
+            if curator.is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
             fitted = fit_model(settings, X, y, beside, charge_id=charge_id, progress=progress)
-            if is_stream(X):
+            if curator.is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
         self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
@@ -337,7 +337,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
     def _check(self, X: object, y: object) -> None:
         """Note the number and the names of the features, and refuse records without targets."""
-        if is_stream(X):
+        if curator.is_stream(X):
             if X.sample is None:
                 self.n_features_in_ = len(X.columns)
             else:
@@ -399,7 +399,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     def _margins(self, X: Any, offset: Any = None) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
         check_is_fitted(self)
-        X = validate_data(self, container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
+        X = validate_data(self, curator.container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
         X, coef, intercept = self._within(X), np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         margins = np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
         return margins if offset is None else margins + self._offsets(offset, len(margins))[:, None]
@@ -520,7 +520,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         from discreet.inference.summary import mean_interval
 
         check_is_fitted(self)
-        X = validate_data(self, container_of(X), reset=False, dtype=np.float64)
+        X = validate_data(self, curator.container_of(X), reset=False, dtype=np.float64)
         offsets = np.zeros(len(X)) if offset is None else self._offsets(offset, len(X))
         return mean_interval(self, self._within(X), level, offsets)
 
@@ -667,14 +667,12 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
 def _records_of(X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss) -> tuple[Any, Any, Beside]:
     """Return records and what belongs to them as a fit takes them; Dask collections as one stream, read by workers."""
-    if is_stream(X):
+    if curator.is_stream(X):
         return X, y, beside
-    if not is_dask(X):
-        return container_of(X), y, beside
-    from discreet.curator import DaskRows
-
+    if not curator.is_dask(X):
+        return curator.container_of(X), y, beside
     classes = bounds.classes if loss.task == "classification" else None
-    return DaskRows(X, y, classes, beside.groups, beside.weights, beside.offsets), None, Beside()
+    return curator.DaskRows(X, y, classes, beside.groups, beside.weights, beside.offsets), None, Beside()
 
 
 def warn_of_a_column(y: Any) -> None:

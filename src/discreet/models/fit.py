@@ -7,6 +7,8 @@ and in how they answer. Coefficients are mapped back to the user's units at the 
 in ``solvers/settings.py``, what ``auto`` means in ``default/table.py``.
 """
 
+from __future__ import annotations  # the curator brings the compiler, which a model needs when it is fitted
+
 import hashlib
 import json
 import math
@@ -18,13 +20,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from discreet import curator
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, in_double_precision
 from discreet.bounds import Bounds, Domain, Moments
 from discreet.budget import Budget, InvalidBudget, Neighbors
-from discreet.curator import Claim, PrivateData, Recoding, given_with, promise
 from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupported
 from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation, noted, settled
@@ -46,6 +48,7 @@ from discreet.solvers.base import (
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from discreet.curator import Claim, PrivateData
     from discreet.inference.forecast import ExpectedEffect
     from discreet.inference.sandwich import Sandwich
 
@@ -280,7 +283,7 @@ def carry_out(
     reservation = data.reserve(priced, claims, **words)
     with settled(reservation), _arithmetic():
         answered, claim, certify = answer(reservation)
-        certificate = certify(promise(priced, data.facts(priced), claim), reservation)
+        certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)
     return answered, certificate, reservation
 
 
@@ -319,7 +322,7 @@ class Fitted:
         return json.dumps({**stored, "certificate": self.certificate.to_json()})
 
     @classmethod
-    def from_text(cls, text: str) -> "Fitted":
+    def from_text(cls, text: str) -> Fitted:
         """The inverse of ``text``."""
         stored = json.loads(text)
         arrays: Json = {
@@ -424,7 +427,7 @@ class Quote:
         is_sandwich = getattr(self.configured, "name", "") == "sandwich"
         return is_sandwich and loss.n_outputs == 1 and domain.n is not None and self.priced.budget.is_private
 
-    def effects(self, *, cells: Sequence[float] = (), mean: float | None = None) -> "tuple[ExpectedEffect, ...]":
+    def effects(self, *, cells: Sequence[float] = (), mean: float | None = None) -> tuple[ExpectedEffect, ...]:
         """Return how likely effects of this fit are to be shown, and their standard errors. No record is read.
 
         Parameters
@@ -485,7 +488,7 @@ class FitSettings:
     class_weights: tuple[float, ...] | None = None
     even_if_empty: bool = False
 
-    def prepare(self, X: object, y: object, beside: Beside) -> "Prepared":
+    def prepare(self, X: object, y: object, beside: Beside) -> Prepared:
         """Declare, plan and price: everything about a fit that is known without its records."""
         data, domain, budget = self.declare(X, y, beside)
         with in_double_precision(ArithmeticError):
@@ -521,7 +524,7 @@ class FitSettings:
         settings: Json = {"ledger": self.ledger, "dataset": self.dataset}
         settings |= {"groups": beside.groups, "weights": beside.weights, "offsets": beside.offsets}
         settings |= {"class_weights": self.class_weights, "fit_intercept": self.fit_intercept}
-        data = PrivateData(X, y, self.bounds, **settings)
+        data = curator.PrivateData(X, y, self.bounds, **settings)
         domain = self.domain(data, relation)
         budget = budget_of(self.epsilon, self.delta, relation, domain.n, allow_large_delta=self.allow_large_delta)
         return data, domain, budget
@@ -590,7 +593,7 @@ class Prepared:
     @property
     def about(self) -> str:
         """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
-        fit, data, settings = self.fit, self.data, {**self.settings, **given_with(self.domain)}
+        fit, data, settings = self.fit, self.data, {**self.settings, **curator.given_with(self.domain)}
         declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
         public = (fit.model, *declarations, *([data.declared] if data.declared else []))
         return hashlib.sha256(repr(public).encode()).hexdigest()
@@ -608,14 +611,14 @@ def fit_model(
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     ready = fit.prepare(X, y, beside)
     data, solver, priced = ready.data, ready.solver, ready.priced
-    claim = Claim(fit.model, ready.settings, ready.reason, given=given_with(ready.domain))
+    claim = curator.Claim(fit.model, ready.settings, ready.reason, given=curator.given_with(ready.domain))
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
     def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
-        curator = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
-        solution = solver.solve(curator, fit.penalty, UNWATCHED if progress is None else Watched(progress))
-        return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, curator.issued
+        opened = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
+        solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
+        return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, opened.issued
 
     words: Json = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
     try:
@@ -636,7 +639,7 @@ def _in_user_units(solution: Solution, data: PrivateData, loss: Loss, *, is_priv
     """
     target_center, target_scale = data.target_place(loss)
     scale = np.where(data.scaling.scale > 0, data.scaling.scale, 1.0)
-    units = Recoding(data.scaling.center, scale, target_center=target_center, target_scale=target_scale)
+    units = curator.Recoding(data.scaling.center, scale, target_center=target_center, target_scale=target_scale)
     coef, intercept = _slopes_and_intercepts(units.coefficients(solution.coefficients), data)
     released = {"coef": coef, "intercept": intercept}
     noise = solution.noise_in(units) if is_private else np.zeros_like(solution.coefficients)

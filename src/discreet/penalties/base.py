@@ -4,8 +4,8 @@
 penalties; it is dispatched on the penalty's class in plain Python and inside compiled loops alike.
 """
 
-from discreet.numba_dispatch import scalar_function
 from discreet.registry import BUILT_IN_PENALTIES, Registry, not_a_tuple
+from discreet.scalar_functions import scalar_function
 from discreet.typing import Floats
 
 prox_coordinate = scalar_function("prox_coordinate")

@@ -20,11 +20,17 @@ What is not in these figures: sampling of batches, the sampling error of the rec
 stopping (the run without noise has them too), and what noise in estimated scales and counts did to the steps' lengths.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from discreet.bounds import Domain
-from discreet.curator import Recoding
 from discreet.typing import Floats
+
+if TYPE_CHECKING:
+    from discreet.curator import Recoding
 
 
 def responses(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:

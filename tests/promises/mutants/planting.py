@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.promises.mutants.mutant import SOURCE, Mutant, edited
 
 _KERNELS = "curator/kernels/"
-_INLINED = ("losses/", "penalties/", "numba_dispatch.py", "curator/queries/choices.py")
+_INLINED = ("losses/", "penalties/", "numba_dispatch.py", "scalar_functions.py", "curator/queries/choices.py")
 """Code that numba compiles into kernels of other files, whose caches do not notice that it changed."""
 _IMPORTED = re.compile(r"^from discreet\.curator\.kernels(?:\.(\w+))? import (.+)$", re.MULTILINE)
 

@@ -16,6 +16,10 @@ from typing import Any
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
+from discreet.scalar_functions import tell_compiler
+
+tell_compiler()
+
 _UNREADABLE = (ImportError, AttributeError, EOFError)
 """What reading a file of numba's cache may raise; compiled loops raise none of these."""
 
