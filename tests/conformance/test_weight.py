@@ -46,6 +46,31 @@ print([name for name in ("sklearn", "numba", "dp_accounting", "pandas") if name 
     assert run(code).strip() == "[]"
 
 
+def test_an_estimator_is_imported_and_configured_without_the_compiler():
+    code = """
+import sys
+from discreet import DPLogisticRegression, DPRidge
+repr(DPLogisticRegression(1.0, bounds=1.0, classes=(0, 1)).set_params(penalty="l1")); DPRidge(1.0)
+heavy = ("numba", "llvmlite", "dp_accounting", "pandas", "rich", "discreet.curator.private_data")
+print([name for name in heavy if name in sys.modules])
+"""
+    assert run(code).strip() == "[]"
+
+
+def test_the_compiler_learns_losses_that_were_imported_before_it():
+    code = """
+import sys
+from discreet.losses import Logistic
+from discreet.losses.base import derivative
+assert "numba" not in sys.modules
+from discreet.curator.kernels.kernel import kernel
+from numba import njit
+slope = njit(lambda loss, margin, target: derivative(loss, margin, target))
+print(slope(Logistic(), 0.5, 1.0) == derivative(Logistic(), 0.5, 1.0))
+"""
+    assert run(code).strip() == "True"
+
+
 def test_dir_lists_the_public_names():
     code = "import discreet; print(set(discreet.__all__) <= set(dir(discreet)))"
     assert run(code).strip() == "True"
