@@ -51,7 +51,7 @@ def test_an_estimator_is_imported_and_configured_without_the_compiler():
 import sys
 from discreet import DPLogisticRegression, DPRidge
 repr(DPLogisticRegression(1.0, bounds=1.0, classes=(0, 1)).set_params(penalty="l1")); DPRidge(1.0)
-heavy = ("numba", "llvmlite", "dp_accounting", "pandas", "rich", "discreet.curator.private_data")
+heavy = ("numba", "llvmlite", "dp_accounting", "discreet.curator.private_data")
 print([name for name in heavy if name in sys.modules])
 """
     assert run(code).strip() == "[]"

@@ -1,26 +1,55 @@
 """Kernels and numba's cache on disk."""
 
 import pickle
+from pathlib import Path
 
 import numba
 import numpy as np
+import pytest
 
 from discreet.curator.kernels.kernel import Kernel
 from discreet.curator.kernels.moments import row_sums
 
 
-def test_an_index_of_another_version_is_replaced(monkeypatch, tmp_path):
-    """An index that names a class of a module that is gone: numba reads it before it looks at its date."""
+def total():
+    """Run a loop of a fresh process' kernel: what it adds up, and how often numba's cache knew it."""
+    out = np.zeros(2, dtype=np.int64)
+    kernel = Kernel(row_sums.py_func, _nrt=False)
+    kernel(np.array([[1, 2]], dtype=np.int16), np.array([3]), out)
+    return out.tolist(), sum(kernel.compiled.stats.cache_hits.values())
 
-    def total():
-        out = np.zeros(2, dtype=np.int64)
-        kernel = Kernel(row_sums.py_func, _nrt=False)
-        kernel(np.array([[1, 2]], dtype=np.int16), np.array([3]), out)
-        return out.tolist(), sum(kernel.compiled.stats.cache_hits.values())
 
+@pytest.fixture
+def index(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert total() == ([3, 6], 0)
-    (index,) = tmp_path.rglob("*.nbi")
+    (written,) = tmp_path.rglob("*.nbi")
+    return written
+
+
+def test_an_index_of_another_version_is_replaced(index):
+    """An index that names a class of a module that is gone: numba reads it before it looks at its date."""
     index.write_bytes(pickle.dumps(numba.__version__) + b"cdiscreet.losses.gone\nLoss\n.")
     assert total() == ([3, 6], 0)
     assert total() == ([3, 6], 1)
+
+
+def test_an_index_of_any_bytes_is_replaced(index):
+    honest, rng = index.read_bytes(), np.random.default_rng(0)
+    cut = [honest[: len(honest) * part // 8] for part in range(8)]
+    flipped = [honest[:place] + bytes([honest[place] ^ 255]) + honest[place + 1 :] for place in range(0, 60, 3)]
+    headed = [pickle.dumps(numba.__version__) + rng.bytes(40) for _ in range(20)]
+    for content in (*cut, *flipped, *headed, *(rng.bytes(60) for _ in range(20)), b"garbage", b"\x80\x05\xff"):
+        index.write_bytes(content)
+        assert total()[0] == [3, 6], content
+    assert total() == ([3, 6], 1)
+
+
+def test_an_index_that_cannot_be_replaced_costs_the_cache_alone(index, monkeypatch):
+    def refuse(self, missing_ok=False):
+        raise PermissionError
+
+    index.write_bytes(b"garbage")
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert total() == ([3, 6], 0)
+    assert index.read_bytes() == b"garbage"

@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.kernel import kernel
-from discreet.curator.kernels.row_products import four_through
+from discreet.curator.kernels.matrix_products import four_through
 
 
 @njit(nogil=True, _nrt=False)
@@ -163,8 +163,8 @@ def recode_rows(
     """out = matrix^T shrink((x - center) * inverse, constant) on the grid of ``one``; null rows stay null.
 
     ``found`` are the norms of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity; its columns are padded
-    with zeros (``row_products``). ``factors`` receives what each row was multiplied by. With ``drop``, rows longer than
-    ``longest`` become null rows instead of shorter. ``u`` and ``z`` are room for four rows and their images,
+    with zeros (``matrix_products``). ``factors`` receives what each row was multiplied by. With ``drop``, rows longer
+    than ``longest`` become null rows instead of shorter. ``u`` and ``z`` are room for four rows and their images,
     ``squares`` for four norms.
     """
     n, p = rows.shape

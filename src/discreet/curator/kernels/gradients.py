@@ -45,8 +45,8 @@ def cut_tiles(rows, cells):
             x = rows[first + k : first + k + 8]
             for j in range(rows.shape[1]):
                 column = tile[j, k : k + 8]
-                column[0], column[1], column[2], column[3] = x[0, j], x[1, j], x[2, j], x[3, j]
-                column[4], column[5], column[6], column[7] = x[4, j], x[5, j], x[6, j], x[7, j]
+                for i in range(8):
+                    column[i] = x[i, j]
         for j in range(rows.shape[1]):
             for k in range(whole, count):
                 tile[j, k] = rows[first + k, j]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, update_wrapper
 from pathlib import Path
+from pickle import PickleError  # noqa: TID251 (what numba raises; nothing is unpickled here)
 from types import FunctionType
 from typing import Any
 
@@ -20,8 +21,8 @@ from discreet.scalar_functions import tell_compiler
 
 tell_compiler()
 
-_UNREADABLE = (ImportError, AttributeError, EOFError)
-"""What reading a file of numba's cache may raise; compiled loops raise none of these."""
+_UNREADABLE = (PickleError, ImportError, AttributeError, EOFError, ValueError, TypeError, LookupError, MemoryError)
+"""What reading a file of numba's cache may raise, whatever is in it; compiled loops raise none of these."""
 
 _is_plain: ContextVar[bool] = ContextVar("discreet_plain_kernels", default=False)
 
@@ -30,6 +31,7 @@ class Kernel:
     """A compiled loop. Inside ``plain_python``, in its context alone, a call runs the loop's source."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        self._options = options
         self.compiled = njit(cache=True, nogil=True, **options)(function)
         self.py_func = function
         update_wrapper(self, function)
@@ -44,14 +46,18 @@ class Kernel:
             return self.compiled(*args)
 
     def _forget_cache(self) -> None:
-        """Delete this loop's index on disk, so that it is compiled again.
+        """Delete this loop's index on disk, so that it is compiled again; keep what is compiled to this process if not.
 
         The index names classes of losses and penalties by their modules, and numba reads all of it before it compares
-        its date with the source's: one that another version of the package wrote may name a module that is gone.
+        its date with the source's: one that another version of the package wrote may name a module that is gone, and
+        one that was cut short, or that another program wrote over, holds anything.
         """
         name = f"{Path(self.py_func.__code__.co_filename).stem}.{self.py_func.__qualname__}"
-        for index in Path(self.compiled.stats.cache_path).glob(f"{name}-*.nbi"):
-            index.unlink(missing_ok=True)
+        try:
+            for index in Path(self.compiled.stats.cache_path).glob(f"{name}-*.nbi"):
+                index.unlink(missing_ok=True)
+        except OSError:  # a cache that may be read only
+            self.compiled = njit(nogil=True, **self._options)(self.py_func)
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Kernel]:

@@ -4,8 +4,7 @@ Rows and squared rows: a record's vector times an integer coefficient, as large 
 (ceiling) of an integer vector q and |c| <= B // r: ||c q|| <= B, as for gradients (``lattice``).
 
 Outer products are added up in double precision. Every product and every partial sum is an integer below 2^53
-(``queries/moments.py``), so the order of additions does not matter, and the compiler may vectorize them (``reassoc``,
-``contract``).
+(``queries/moments.py``), so the order of additions does not matter (``matrix_products``).
 """
 
 from typing import Any
@@ -16,9 +15,10 @@ from numpy.typing import NDArray
 
 from discreet.curator.kernels.encode import ceil_sqrt
 from discreet.curator.kernels.kernel import kernel
+from discreet.curator.kernels.matrix_products import add_products
 from discreet.typing import Integers
 
-_STRIP = 128
+_STRIP = 256
 _FLUSH = 4096
 """Rows whose entries, each at most 2^40, may be added up in doubles: 2^52."""
 
@@ -113,52 +113,6 @@ def sparse_square_sums(indptr, indices, data, shares, bounds, scales, caps, out)
         _add_squares(indices[first:last], data[first:last], shares[i], bounds[i], scales, caps, entries, out)
 
 
-@njit(nogil=True, _nrt=False, fastmath={"reassoc", "contract", "nsz"})
-def _add_products(left, right, out):
-    """Add left right^T to ``out`` on and above its diagonal, in blocks of 4 by 4; p is a multiple of 4."""
-    p, rows = left.shape
-    for j in range(0, p, 4):
-        a0, a1, a2, a3 = left[j], left[j + 1], left[j + 2], left[j + 3]
-        for k in range(j, p, 4):
-            b0, b1, b2, b3 = right[k], right[k + 1], right[k + 2], right[k + 3]
-            s00, s01, s02, s03, s10, s11, s12, s13 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            s20, s21, s22, s23, s30, s31, s32, s33 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for i in range(rows):
-                s00 += a0[i] * b0[i]
-                s01 += a0[i] * b1[i]
-                s02 += a0[i] * b2[i]
-                s03 += a0[i] * b3[i]
-                s10 += a1[i] * b0[i]
-                s11 += a1[i] * b1[i]
-                s12 += a1[i] * b2[i]
-                s13 += a1[i] * b3[i]
-                s20 += a2[i] * b0[i]
-                s21 += a2[i] * b1[i]
-                s22 += a2[i] * b2[i]
-                s23 += a2[i] * b3[i]
-                s30 += a3[i] * b0[i]
-                s31 += a3[i] * b1[i]
-                s32 += a3[i] * b2[i]
-                s33 += a3[i] * b3[i]
-            block = out[j : j + 4, k : k + 4]
-            block[0, 0] += s00
-            block[0, 1] += s01
-            block[0, 2] += s02
-            block[0, 3] += s03
-            block[1, 0] += s10
-            block[1, 1] += s11
-            block[1, 2] += s12
-            block[1, 3] += s13
-            block[2, 0] += s20
-            block[2, 1] += s21
-            block[2, 2] += s22
-            block[2, 3] += s23
-            block[3, 0] += s30
-            block[3, 1] += s31
-            block[3, 2] += s32
-            block[3, 3] += s33
-
-
 def outer_sums(rows: NDArray[Any], coefficients: NDArray[Any], out: Integers) -> None:
     """Add to ``out`` (p, p) the sum of coefficient times outer product, its lower half mirrored."""
     padded = (rows.shape[1] + 3) // 4 * 4
@@ -182,8 +136,8 @@ def add_outer_products(rows, coefficients, left, right, part, out):
             x = rows[first + start : first + start + 8]
             for j in range(p):
                 column = right[j, start : start + 8]
-                column[0], column[1], column[2], column[3] = x[0, j], x[1, j], x[2, j], x[3, j]
-                column[4], column[5], column[6], column[7] = x[4, j], x[5, j], x[6, j], x[7, j]
+                for i in range(8):
+                    column[i] = x[i, j]
         for j in range(p):
             for i in range(whole, count):
                 right[j, i] = rows[first + i, j]
@@ -192,7 +146,7 @@ def add_outer_products(rows, coefficients, left, right, part, out):
                 a[i] = b[i] * float(c[i])
             for i in range(count, _STRIP):
                 a[i] = 0.0
-        _add_products(left, right, part)
+        add_products(left, right, part)
         since += _STRIP
         if since >= _FLUSH or first + _STRIP >= n:
             for j in range(p):

@@ -98,7 +98,7 @@ class WeightedGradientQuery(EffectQuery):
         return engine.workers.sum(part, len(facts), len(facts) * w.size)
 
     def _over_tiles(self, engine: DenseEngine) -> Integers:
-        tiles, w = engine.tiles, self.weights.integers[0]
+        tiles, w = engine.tiles, self.weights.integers[0].astype(np.int64)
         limits, weights = tiles.limits.of(self.bound, False), engine.tiled(self.row_weights(engine))
         point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
 

@@ -59,7 +59,7 @@ class GradientQuery(ExactSum):
         return self.units is not None
 
     def _over_tiles(self, engine: DenseEngine) -> Integers:
-        tiles, w = engine.tiles, self.weights.integers[0]
+        tiles, w = engine.tiles, self.weights.integers[0].astype(np.int64)
         limits = tiles.limits.of(self.bound, self.use_l1)
         point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
 

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.bounds import Domain
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.encode import LARGEST, recode_rows, recode_sparse_rows
-from discreet.curator.kernels.row_products import LANES, ROWS
+from discreet.curator.kernels.matrix_products import LANES, ROWS
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records.admission import Records
 from discreet.errors import PlanViolation, Unsupported

@@ -1,10 +1,10 @@
-"""Four rows times a matrix: compiled panels give the bits of the source, whatever the width and a row's place."""
+"""Products in registers: compiled blocks give the bits of the source, whatever the width and a row's place."""
 
 import numpy as np
 import pytest
 
 from discreet.curator.kernels.kernel import kernel
-from discreet.curator.kernels.row_products import LANES, ROWS, four_through
+from discreet.curator.kernels.matrix_products import LANES, ROWS, add_products, four_through
 
 
 @kernel()
@@ -39,3 +39,21 @@ def test_an_image_depends_on_its_row_alone():
             moved = others.copy()
             moved[place] = u[r]
             assert _images(moved, matrix)[place].tobytes() == images[r].tobytes()
+
+
+@kernel()
+def _add(left, right, out):
+    add_products(left, right, out)
+
+
+@pytest.mark.parametrize("p", [4, 8, 20])
+@pytest.mark.parametrize("rows", [LANES, 5 * LANES])
+def test_products_of_columns_are_exact(p, rows):
+    rng = np.random.default_rng(p)
+    left, right = (np.rint(rng.normal(size=(p, rows)) * 2.0**20) for _ in range(2))
+    compiled, plain = np.ones((p, p)), np.ones((p, p))
+    _add(left, right, compiled)
+    add_products(left, right, plain)
+    assert np.array_equal(compiled, plain)
+    whole = [[1 + sum(int(a) * int(b) for a, b in zip(x, y, strict=True)) for y in right] for x in left]
+    assert np.array_equal(np.triu(compiled), np.triu(np.array(whole)))
