@@ -11,7 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from benchmarks.measures import stored_ratios
 from benchmarks.measures.timing_rows import table
+from benchmarks.pages import speed as speed_page
+from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
 from discreet.cli.terminal import Refused
 
@@ -61,7 +64,14 @@ def speed(
         str | None,
         typer.Option("--json", metavar="FILE", help="Write the figures there too; -: print JSON only."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 1 where a target is missed.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare with the stored ratios; exit with 1 where one is slower or misses a target."
+        ),
+    ] = False,
+    store: Annotated[bool, typer.Option("--store", help="Put this run's ratios in place of the stored ones.")] = False,
+    page: Annotated[Path | None, typer.Option("--page", help="Page that the stored ratios are written into.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", envvar=VARIABLE, help="Tiny sizes, one round: does it run?")
     ] = False,
@@ -81,7 +91,7 @@ def speed(
             rows = [replace(row, goal=None) for row in rows]
         load = [before, os.getloadavg()[0]]
         missed = missed or any(row.is_met is False for row in rows)
-        found["results"][name] = {"load": load, "rows": [row.as_dict() for row in rows]}
+        found["results"][name] = {"machine": found["machine"], "load": load, "rows": [row.as_dict() for row in rows]}
         if not quiet:
             print(table(f"{name} (load {load[0]:.1f} before, {load[1]:.1f} after)", rows), flush=True)
     text = json.dumps(found, indent=2)
@@ -89,5 +99,17 @@ def speed(
         print(text)
     elif json_file:
         Path(json_file).write_text(text + "\n", encoding="utf-8")
-    if check and missed:
+    slower = check and _compare(found["results"], quiet=quiet)
+    if store and not quick:
+        stored_ratios.store(found["results"])
+    rewrite(page, speed_page.markdown(stored_ratios.load()), "speed")
+    if check and (missed or slower):
         raise typer.Exit(1)
+
+
+def _compare(results: dict[str, Any], *, quiet: bool) -> bool:
+    """Say which ratios have moved since they were stored; return whether one became slower."""
+    compared, changes = stored_ratios.moved(stored_ratios.load(), results)
+    lines = [str(change) for change in changes] or ["none has moved"]
+    typer.echo("\n".join([f"{compared} ratios compared with the stored ones", *lines]), err=quiet)
+    return any(change.is_slower for change in changes)

@@ -31,7 +31,10 @@ def at_least(value: float, *, absolute: bool = False) -> Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison. ``spread`` is the larger median-over-best of the two: how noisy the run was."""
+    """One comparison. ``spread`` is the larger median-over-best of the two: how noisy the run was.
+
+    A ratio with a least value as its goal is higher where it is faster, too.
+    """
 
     what: str
     unit: str
@@ -41,6 +44,7 @@ class Row:
     goal: Goal | None = None
     spread: float | None = None
     note: str = ""
+    higher_is_faster: bool = False
 
     @classmethod
     def faster(cls, what: str, ours: Timing, peer: Timing, goal: Goal | None, *, clock: str = "wall") -> Self:
@@ -54,7 +58,7 @@ class Row:
     ) -> Self:
         """The peer's time over ours: above 1 is faster."""
         a, b = getattr(ours, clock), getattr(peer, clock)
-        return cls(what, "ms", 1e3 * a, 1e3 * b, b / a, goal, max(ours.spread, peer.spread), note)
+        return cls(what, "ms", 1e3 * a, 1e3 * b, b / a, goal, max(ours.spread, peer.spread), note, True)
 
     @property
     def is_met(self) -> bool | None:
@@ -76,7 +80,8 @@ class Row:
         return "" if value is None else f"{value:.4g} {self.unit}"
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "met": self.is_met}
+        higher = self.higher_is_faster or (self.goal is not None and self.goal.sense == ">=")
+        return {**asdict(self), "higher_is_faster": higher, "met": self.is_met}
 
 
 HEADERS = ("what", "ours", "peer", "ratio", "target", "met", "spread", "note")

@@ -7,6 +7,7 @@ from discreet.curator import known_draws
 from discreet.curator.known_draws import Check, entropy_check, law_check, poisson_check
 from discreet.curator.lattice.entropy import SystemEntropy
 from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
+from discreet.models import compile as compiling
 
 DRAWS = 50_000
 
@@ -25,6 +26,25 @@ def test_json(run):
     names = [check["name"] for check in found["checks"]]
     assert "Logistic, sparse records" in names
     assert "Gaussian noise" in names
+
+
+def test_what_fits_run_is_compiled_first_where_asked(run, monkeypatch):
+    fits = {"gd": compiling.TWO_CLASSES["two classes, gd"], "a table": compiling.OTHERS["a table file"]}
+    monkeypatch.setattr(compiling.compile_kernels, "__defaults__", (fits,))
+    monkeypatch.setattr(known_draws, "sampler_checks", lambda draws: iter(()))
+    result = run("selftest", "--compile")
+    assert result.exit_code == 0, result.output
+    assert "functions compiled\n" in result.stdout
+    found = json.loads(run("selftest", "--compile", "--json").stdout)
+    assert [job["name"] for job in found["compiled"]] == ["gd", "a table"]
+    assert [job["functions"] for job in found["compiled"]] == [0, 0]  # the first time, all was compiled
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [*compiling.TWO_CLASSES, *compiling.OTHERS])
+def test_each_fit_that_is_compiled_runs(name):
+    (job,) = compiling.compile_kernels({name: {**compiling.TWO_CLASSES, **compiling.OTHERS}[name]})
+    assert job.name == name
 
 
 def test_a_failed_check_is_exit_code_one(run, monkeypatch):

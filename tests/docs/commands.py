@@ -133,6 +133,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python -m benchmarks speed --rounds 50": Tiny("noise"),
         "python -m benchmarks speed --json results.json": Tiny("noise"),
         "python -m benchmarks speed --check": Tiny("noise"),
+        "python -m benchmarks speed --store --page docs/measured/speed.md": Tiny("noise"),
         "build/peers/bin/python -m benchmarks speed sgd": Tiny(instead="python -m benchmarks speed sgd"),
         "build/foreign/bin/python -m benchmarks speed foreign": Tiny(instead="python -m benchmarks speed foreign"),
     },
