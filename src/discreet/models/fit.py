@@ -115,7 +115,7 @@ def inferring(
     *,
     automatic: bool,
     even_if_empty: bool = False,
-) -> "Sandwich":
+) -> Sandwich:
     """Return a solver that refines what ``solver`` finds and estimates its covariance; refuse what cannot be.
 
     ``automatic``: the solver was not asked for by name, so that another may be where inference starts.
