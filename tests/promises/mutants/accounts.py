@@ -120,13 +120,13 @@ MUTANTS = (
         (
             Edit(
                 "models/fit.py",
-                "        certificate = certify(promise(priced, data.facts(priced), claim), reservation)\n",
+                "        certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)\n",
                 "        from discreet.curator.records.row_hashes import fingerprint_of\n"
                 "        facts = data.facts(priced)\n"
                 "        if reservation is not None:\n"
                 "            rows = data._PrivateData__X\n"
                 "            facts['seen'] = fingerprint_of(rows, reservation.ledger.key()).stores()[0]\n"
-                "        certificate = certify(promise(priced, facts, claim), reservation)\n",
+                "        certificate = certify(curator.promise(priced, facts, claim), reservation)\n",
             ),
         ),
         ("tests/ledger/test_leaks.py::test_nothing_that_an_analyst_sees_depends_on_the_records[plain]",),
