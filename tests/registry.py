@@ -14,7 +14,18 @@ from scipy import sparse
 from discreet import Bounds
 from discreet.curator import Curator, Edges, Problem
 from discreet.default import Recipe, Shares
-from discreet.losses import Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
+from discreet.losses import (
+    Gamma,
+    Huber,
+    Logistic,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    Tweedie,
+)
 from discreet.models import DPClassifier, DPRegressor
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import (
@@ -49,6 +60,9 @@ LOSSES: dict[str, Any] = {
     "huber": Huber(0.7),
     "quantile": Quantile(0.8, 0.3),
     "poisson": Poisson(1.5),
+    "negative_binomial": NegativeBinomial(0.5, 1.5, 3.0),
+    "gamma": Gamma(1.5),
+    "tweedie": Tweedie(1.4, 1.5),
 }
 PENALTIES: dict[str, Any] = {
     "none": NoPenalty(),

@@ -30,9 +30,12 @@ from benchmarks.seeded import SeededWords
 from discreet.curator import use_entropy
 from discreet.datasets import hospital
 from discreet.errors import DiscreetError, Unsupported
-from discreet.models import DPLinearRegression, DPLogisticRegression
+from discreet.models import DPLinearRegression, DPLogisticRegression, DPRidge, TableModel
 from discreet.models.fit import solver_names
+from discreet.schema import Number
 
+TERMS = {"lines": "linear", "curves": "auto"}
+"""Table models, by what they are called here: their terms."""
 AS_DECLARED, DEFAULT = "declared", "auto"
 SYNTHETIC = ("synthetic", "synthetic_number")
 SYNTHETIC_ROWS = 1500
@@ -63,7 +66,7 @@ class Protocol:
     def __post_init__(self) -> None:
         for given, known, what in (
             (self.sets, (*declared.names(), *SYNTHETIC), "table"),
-            (self.solvers, solver_names(), "solver"),
+            (self.solvers, (*solver_names(), *TERMS), "solver"),
             (self.relations, ("zero_out", "replace_one"), "relation of this comparison"),
         ):
             unknown = [name for name in given if name not in known]
@@ -171,8 +174,33 @@ def synthetic(name: str) -> DeclaredTable:
     return DeclaredTable(name, name, drawn.X, cost, drawn.names, bounds, numeric)
 
 
+def table_run(point: Point, train: DeclaredTable, test: DeclaredTable, seed: int) -> dict[str, Any]:
+    """One fit of a table model with nothing set but its terms, and what it scores."""
+    table = point.table(train)
+    kind: Any = DPLogisticRegression if table.is_classification else DPRidge
+    estimator = kind(epsilon=point.epsilon, neighbors=point.relation, ledger=False)
+    model = TableModel(table.schema, estimator, terms=TERMS[point.method], checks=False)
+    rows, new = table.columns, test.columns
+    start = time.perf_counter()
+    with use_entropy(SeededWords(point.noise(seed))):
+        model.fit(rows)
+    seconds = time.perf_counter() - start
+    margins = model.predict_proba(new)[:, 1] if table.is_classification else None
+    chosen = {kind.knots for kind in model.schema_.columns.values() if isinstance(kind, Number)}
+    return {
+        **asdict(point),
+        "seed": seed,
+        "split": split_seed(point.set, seed),
+        "metrics": scores(test, model.predict(new), margins),
+        "seconds": round(seconds, 3),
+        "chosen": max((knots for knots in chosen if isinstance(knots, int)), default=0),
+    }
+
+
 def private_run(point: Point, train: DeclaredTable, test: DeclaredTable, seed: int) -> dict[str, Any]:
     """One fit with nothing set, and what it scores; its noise is replayable."""
+    if point.method in TERMS:
+        return table_run(point, train, test, seed)
     table = point.table(train)
     kind: Any = DPLogisticRegression if table.is_classification else DPLinearRegression
     settings = {"solver": point.method, "neighbors": point.relation, "ledger": False}

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.problems.measured_tables import MissingTable
 from discreet.bounds import Bounds
+from discreet.schema import Boolean, Category, Number, Schema, Target
+from discreet.schema.columns import ColumnKind
 
 Array = NDArray[np.float64]
 TARGET, CHUNK, TEST_SHARE = "target", 20_000, 0.2
@@ -49,6 +51,42 @@ class DeclaredTable:
     def widened(self, factor: float, *, target: bool = False) -> "DeclaredTable":
         """The same rows under ranges that are ``factor`` times as wide as they need be."""
         return replace(self, bounds=widened(self.bounds, self.numeric, factor, target=target))
+
+    @property
+    def schema(self) -> Schema:
+        """The declarations as a schema: numbers, truth, and 0/1 columns of one category put together again."""
+        low, high = self.bounds.ranges(len(self.names))
+        kinds: dict[str, ColumnKind] = {}
+        for column, places in self._groups.items():
+            first = places[0]
+            if "=" in self.names[first]:
+                kinds[column] = Category(tuple(self.names[j].partition("=")[2] for j in places))
+            elif self.numeric[first]:
+                kinds[column] = Number((float(low[first]), float(high[first])))
+            else:
+                kinds[column] = Boolean(true=(1.0,), false=(0.0,))
+        target = Target(TARGET, classes=self.bounds.classes, range=self.bounds.target)
+        return Schema(kinds, target)
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The rows by the columns of the schema."""
+        found: dict[str, NDArray[Any]] = {TARGET: self.y}
+        for column, places in self._groups.items():
+            part = self.X[:, places]
+            if "=" in self.names[places[0]]:
+                labels = np.array([*(self.names[j].partition("=")[2] for j in places), ""], dtype=object)
+                found[column] = labels[np.where(part.any(axis=1), part.argmax(axis=1), len(places))]
+            else:
+                found[column] = part[:, 0]
+        return found
+
+    @property
+    def _groups(self) -> dict[str, list[int]]:
+        groups: dict[str, list[int]] = {}
+        for j, name in enumerate(self.names):
+            groups.setdefault(name.partition("=")[0], []).append(j)
+        return groups
 
     def rows(self, chosen: NDArray[np.bool_]) -> "DeclaredTable":
         """Some of the rows."""

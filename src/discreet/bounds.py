@@ -221,9 +221,9 @@ def target_place(ends: Range, *, moves: bool) -> tuple[float, float]:
 
 
 def refuse_negative_counts(ends: Range) -> None:
-    """Refuse a range with negative numbers for counts: the bound on a Poisson loss's slope is for targets from 0 on."""
+    """Refuse a range with negative numbers for a log link: the bounds on slopes are for targets from 0 on."""
     if ends[0] < 0:
-        raise MissingBounds("counts are not negative: declare a target range such as target=(0, 100)")
+        raise MissingBounds("counts and amounts are not negative: declare a target range such as target=(0, 100)")
 
 
 def refuse_other_classes(classes: Sequence[object] | None, n_outputs: int) -> None:

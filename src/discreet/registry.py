@@ -47,6 +47,9 @@ BUILT_IN_LOSSES = {
     "squared": "discreet.losses.Squared",
     "huber": "discreet.losses.Huber",
     "poisson": "discreet.losses.Poisson",
+    "negative_binomial": "discreet.losses.NegativeBinomial",
+    "gamma": "discreet.losses.Gamma",
+    "tweedie": "discreet.losses.Tweedie",
     "quantile": "discreet.losses.Quantile",
 }
 """Short names of the losses, and where each class is."""
@@ -70,6 +73,9 @@ BUILT_IN_MODELS = {
     "elasticnet": "discreet.models.DPElasticNet",
     "huber": "discreet.models.DPHuberRegressor",
     "poisson": "discreet.models.DPPoissonRegressor",
+    "negative_binomial": "discreet.models.DPNegativeBinomialRegressor",
+    "gamma": "discreet.models.DPGammaRegressor",
+    "tweedie": "discreet.models.DPTweedieRegressor",
     "regressor": "discreet.models.DPRegressor",
 }
 """Short names of the estimators, and where each class is."""

@@ -37,7 +37,10 @@ from discreet.models import (
     DPAdditiveClassifier,
     DPAdditiveRegressor,
     DPClassifier,
+    DPGammaRegressor,
+    DPNegativeBinomialRegressor,
     DPRegressor,
+    DPTweedieRegressor,
     SchemaEncoder,
     TableSearch,
 )
@@ -61,6 +64,9 @@ ESTIMATORS = [
     DPElasticNet(math.inf, **_REGRESSION),
     DPHuberRegressor(math.inf, **_REGRESSION),
     DPPoissonRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
+    DPNegativeBinomialRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
+    DPGammaRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
+    DPTweedieRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
     DPClassifier(math.inf, bounds=5.0, classes=(0, 1), loss=SmoothedHinge(), solver=_GD),
     DPRegressor(math.inf, loss=Huber(2.0), **_REGRESSION),
 ]

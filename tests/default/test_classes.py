@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from discreet import Bounds, DPLogisticRegression
 from discreet.default.recipe import Recipe
-from discreet.default.target import best_constant, best_log_count, class_shares
-from discreet.losses import Logistic, SmoothedHinge, Softmax
+from discreet.default.target import best_constant, best_log_mean, class_shares
+from discreet.losses import Gamma, Logistic, NegativeBinomial, Poisson, SmoothedHinge, Softmax, Tweedie
 from discreet.losses.base import derivative, derivatives, value, values
 from tests.covering import covering
 from tests.default.cases import RECIPES, run
@@ -95,12 +95,13 @@ def test_the_best_constants_of_several_classes_are_those_of_another_minimizer(sh
 
 
 @pytest.mark.parametrize("strength", STRENGTHS)
-def test_the_best_log_count(strength):
+def test_the_best_log_mean(strength):
     grid = np.linspace(-8, 8, 160_001)
     for mean in (0.01, 1.0, 7.0):
         best = grid[np.argmin(np.exp(grid) - mean * grid + strength * grid**2 / 2)]
-        assert best_log_count(mean, strength) == pytest.approx(best, abs=2e-4)
-    assert best_log_count(7.0, 0.0) == pytest.approx(math.log(7.0), abs=1e-4)
+        assert best_log_mean(Poisson(9.0), mean, strength) == pytest.approx(best, abs=2e-4)
+    for loss in (Poisson(9.0), Gamma(9.0, 9.0), Tweedie(1.5, 9.0, 9.0), NegativeBinomial(0.5, 9.0)):
+        assert best_log_mean(loss, 7.0, 0.0) == pytest.approx(math.log(7.0), abs=1e-4)
 
 
 def first_gradient(seen):

@@ -6,7 +6,19 @@ import pytest
 from discreet.bounds import Bounds
 from discreet.curator import Released
 from discreet.curator.queries.choices import score_of
-from discreet.losses import Huber, Logistic, Loss, Poisson, Quantile, SmoothedHinge, Softmax, Squared
+from discreet.losses import (
+    Gamma,
+    Huber,
+    Logistic,
+    Loss,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    Tweedie,
+)
 from discreet.losses.base import curvature, value, values
 from discreet.losses.proofs import wrong_constants
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
@@ -21,6 +33,9 @@ ONE = [
     Huber(0.3),
     Quantile(0.9, 0.2),
     Poisson(2.0),
+    NegativeBinomial(0.5, 2.0, 3.0),
+    Gamma(2.0),
+    Tweedie(1.4, 2.0),
 ]
 ALL = [*ONE, Softmax(3)]
 SEPARABLE = [NoPenalty(), L1(0.1), L2(0.2), ElasticNet(0.1, 0.2), Box(-1, 1)]
@@ -90,7 +105,7 @@ def test_a_log_link_without_a_limit_predicts_finite_numbers():
     for found in (Counts().prediction(margins), model.predictions(margins[:, np.newaxis])):
         assert np.isfinite(found).all()
         np.testing.assert_allclose(found[1], np.exp(0.5))
-    assert score_of(Counts(), 1.0).limit == Counts().limit
+    assert score_of(Counts(), 1.0).limit == Counts().prediction_limit
 
 
 @pytest.mark.parametrize("penalty", EACH_PENALTY, ids=str)

@@ -6,7 +6,18 @@ import pytest
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
-from discreet.losses import Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
+from discreet.losses import (
+    Gamma,
+    Huber,
+    Logistic,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    Tweedie,
+)
 from discreet.losses.base import (
     coordinate_gradient_bounds,
     coordinate_smoothness,
@@ -22,7 +33,8 @@ FEATURE_BOUNDS = np.array([1.0, 0.25, 2.0])
 ROW_NORM = 1.8
 TARGET_BOUND = 2.0
 RADIUS = 3.0
-SCALAR = [Logistic(), Logistic(3.0), Squared(), Huber(0.5), Quantile(0.8, 0.3), SmoothedHinge(0.2), Poisson(1.5)]
+COUNTED = [Poisson(1.5), NegativeBinomial(0.5, 1.5, 2.0), Gamma(1.5, 2.0), Tweedie(1.4, 1.5, 2.0)]
+SCALAR = [Logistic(), Logistic(3.0), Squared(), Huber(0.5), Quantile(0.8, 0.3), SmoothedHinge(0.2), *COUNTED]
 
 
 def domain(n_outputs=1):
@@ -47,7 +59,7 @@ def records(count=400):
 def scalar_targets(loss):
     if loss.task == "classification":
         return (-1.0, 1.0)
-    return (0.0, TARGET_BOUND) if isinstance(loss, Poisson) else (-TARGET_BOUND, TARGET_BOUND)
+    return (0.0, TARGET_BOUND) if loss.log_link else (-TARGET_BOUND, TARGET_BOUND)
 
 
 @pytest.mark.parametrize("loss", SCALAR, ids=repr)

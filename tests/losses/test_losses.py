@@ -5,7 +5,18 @@ import numpy as np
 import pytest
 from numba import njit
 
-from discreet.losses import Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
+from discreet.losses import (
+    Gamma,
+    Huber,
+    Logistic,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    SmoothedHinge,
+    Softmax,
+    Squared,
+    Tweedie,
+)
 from discreet.losses.base import curvature, derivative, derivatives, value, values
 
 SCALAR = [
@@ -18,6 +29,11 @@ SCALAR = [
     SmoothedHinge(),
     SmoothedHinge(0.1),
     Poisson(2.0),
+    NegativeBinomial(0.5, 2.0, 3.0),
+    NegativeBinomial(30.0, 2.0, 3.0),
+    Gamma(2.0, 3.0),
+    Tweedie(1.2, 2.0, 3.0),
+    Tweedie(1.8, 2.0, 3.0),
 ]
 BOUNDED = [loss for loss in SCALAR if not isinstance(loss, Squared)]
 TARGET_BOUND = 3.0
@@ -30,7 +46,7 @@ def name(loss):
 def targets(loss):
     if loss.task == "classification":
         return [-1.0, 1.0]
-    return [0.0, 0.4, TARGET_BOUND] if isinstance(loss, Poisson) else [-TARGET_BOUND, 0.2, TARGET_BOUND]
+    return [0.0, 0.4, TARGET_BOUND] if loss.log_link else [-TARGET_BOUND, 0.2, TARGET_BOUND]
 
 
 def kinks(loss, target):
@@ -39,7 +55,7 @@ def kinks(loss, target):
         return [target - loss.width, target + loss.width]
     if isinstance(loss, SmoothedHinge):
         return [target * (1 - loss.width), target * (1 + loss.width)]
-    return [-loss.limit, loss.limit] if isinstance(loss, Poisson) else []
+    return [-loss.limit, loss.limit] if loss.log_link else []
 
 
 @njit

@@ -11,10 +11,11 @@ from discreet import (
     DPPoissonRegressor,
     DPRidge,
 )
+from discreet.models import DPGammaRegressor
 from discreet.solvers import GradientDescent
 
 CLASSIFIERS = [DPLogisticRegression, DPLinearSVC]
-REGRESSORS = [DPLinearRegression, DPRidge, DPHuberRegressor, DPPoissonRegressor]
+REGRESSORS = [DPLinearRegression, DPRidge, DPHuberRegressor, DPPoissonRegressor, DPGammaRegressor]
 GD = GradientDescent(n_steps=5)
 
 

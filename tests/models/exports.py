@@ -16,7 +16,7 @@ from discreet import (
     TableModel,
 )
 from discreet.losses import Poisson, SmoothedHinge
-from discreet.models import DPClassifier, DPRegressor
+from discreet.models import DPClassifier, DPGammaRegressor, DPNegativeBinomialRegressor, DPRegressor, DPTweedieRegressor
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
 
 ROWS, FIT = 100_000, 400
@@ -34,6 +34,9 @@ ESTIMATORS = {
     "elastic net": (DPElasticNet, {"target": (-5, 5)}),
     "huber": (DPHuberRegressor, {"target": (-5, 5)}),
     "poisson": (DPPoissonRegressor, {"target": (0, 9), "limit": 0.5}),
+    "negative binomial": (DPNegativeBinomialRegressor, {"target": (0, 9)}),
+    "gamma": (DPGammaRegressor, {"target": (0, 9)}),
+    "tweedie": (DPTweedieRegressor, {"target": (0, 9), "power": 1.3}),
     "own loss": (DPRegressor, {"target": (0, 9), "loss": Poisson(0.5)}),
 }
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")

@@ -105,3 +105,56 @@ def test_with_inference_curves_have_bands_for_a_population():
     age, ward = model.plot_effects().axes
     assert "odds ratio against" in age.get_ylabel()
     assert ward.get_ylabel() == ""
+
+
+PRODUCTS = Schema(
+    {"age": Number((18, 90), knots=5), "bmi": Number((15, 45)), "sex": Category(("f", "m")), "old": Boolean()},
+    Target("ill", classes=(0, 1)),
+    interactions=(("sex", "age"), ("age", "bmi"), ("sex", "old")),
+)
+
+
+@pytest.fixture(scope="module")
+def with_products():
+    rng, n = np.random.default_rng(0), 400
+    table = {
+        "age": rng.uniform(18, 90, n),
+        "bmi": rng.uniform(15, 45, n),
+        "sex": rng.choice(["f", "m"], n),
+        "old": rng.random(n) < 0.5,
+        "ill": rng.integers(0, 2, n),
+    }
+    return TableModel(PRODUCTS, DPLogisticRegression(3.0, ledger=False)).fit(table)
+
+
+def test_products_are_differences_of_predictions(with_products):
+    effects = {(effect.title, effect.at): effect for effect in with_products.product_effects()}
+    assert [*effects] == [
+        ("age x sex", "f"), ("age x sex", "m"), ("age x bmi", "15"), ("age x bmi", "30"), ("age x bmi", "45"),
+        ("sex x old", "false"), ("sex x old", "true"),
+    ]  # fmt: skip
+    for (_, at), bmi in ((("age x bmi", "15"), 15.0), (("age x bmi", "45"), 45.0)):
+        effect = effects["age x bmi", at]
+        rows = {"age": list(effect.values), "bmi": [bmi] * 101, "sex": ["f"] * 101, "old": [False] * 101}
+        chances = with_products.predict_proba(rows)[:, 1]
+        log_odds = np.log(chances / (1 - chances))
+        sex = effects["age x sex", "f"].effect - own_effect(with_products, "age")
+        np.testing.assert_allclose(np.diff(log_odds), np.diff(effect.effect + sex), atol=1e-9)
+        assert effect.noise is not None
+        assert (effect.noise > 0).all()
+
+
+def own_effect(model, name):
+    return next(effect.effect for effect in model.term_effects() if effect.column == name)
+
+
+def test_panels_of_products(with_products):
+    pytest.importorskip("matplotlib")
+    figure = with_products.plot_effects()
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["age", "bmi", "sex", "old", "age x sex", "age x bmi", "sex x old"]
+    shown = figure.axes[5].get_legend()
+    assert [text.get_text() for text in shown.get_texts()] == ["15", "30", "45"]
+    assert len({handle.get_color() for handle in shown.legend_handles}) == 3
+    assert len(with_products.plot_effects(["age", "bmi"]).axes) == 3
+    assert "age where bmi = 45" in with_products.report().html()

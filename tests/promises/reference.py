@@ -15,10 +15,10 @@ from discreet.curator.private_data import PrivateData
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission, containers
 from discreet.curator.session import observe
-from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.losses import Gamma, Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import derivatives
 
-LOSSES = (Logistic(), Squared(), Huber(0.7), SmoothedHinge(0.5), Poisson(3.0), Softmax(3))
+LOSSES = (Logistic(), Squared(), Huber(0.7), SmoothedHinge(0.5), Poisson(3.0), Softmax(3), Gamma(3.0))
 ZERO_OUT = Budget(1.0, 1e-6, "zero_out")
 PURE = Budget(1.0, 0.0, "zero_out")
 

@@ -45,6 +45,7 @@ from discreet.curator.records.split import Part as Part
 from discreet.curator.records.split import split as split
 from discreet.curator.records.split import split_elsewhere as split_elsewhere
 from discreet.curator.records.storage import limited as limited
+from discreet.curator.records.stream import Cone as Cone
 from discreet.curator.records.stream import RecordStream as RecordStream
 from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream

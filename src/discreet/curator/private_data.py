@@ -14,7 +14,7 @@ import numpy as np
 from discreet.accounting.cell_counts import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.priced_plan import PricedPlan, require_priced
-from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes, target_place
+from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes
 from discreet.budget import Neighbors
 from discreet.curator.curator import Claim, Curator, promise
 from discreet.curator.engines.base import Engine
@@ -424,10 +424,10 @@ class PrivateData:
             return Curator(engine, domain, loss, priced=priced, facts=self.facts(priced), reservation=reservation)
 
     def target_place(self, loss: Loss) -> tuple[float, float]:
-        """Return a numeric target's center and scale by its declared range, (0, 1) where the link is a logarithm."""
-        if loss.task == "classification" or loss.log_link:
+        """Return a numeric target's center and scale by its declared range, (0, 1) of classes."""
+        if loss.task == "classification":
             return 0.0, 1.0
-        return target_place(self.__target_range(loss), moves=loss.movable_target and self.scaling.intercept)
+        return loss.target_place(self.__target_range(loss), intercept=self.scaling.intercept)
 
     def __target_range(self, loss: Loss) -> tuple[float, float]:
         if self.bounds.target is None:
@@ -439,6 +439,7 @@ class PrivateData:
         return self.bounds.target
 
     def __scaled_target_range(self, loss: Loss) -> tuple[float, float] | None:
+        self.__offset_loss(loss)  # one that serves no offsets refuses
         if loss.task == "classification":
             refuse_other_classes(self.bounds.classes, loss.n_outputs)
             return None

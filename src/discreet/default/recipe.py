@@ -52,7 +52,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
 from discreet.default.rows import Rows, Units, declared_features, declared_rows
-from discreet.default.target import best_constant, best_log_count, class_shares, search_releases, search_target
+from discreet.default.target import best_constant, best_log_mean, class_shares, search_releases, search_target
 from discreet.default.weighted import Step, Weighted, columns, flat, inside
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, slope_at_zero
@@ -389,7 +389,7 @@ class Recipe:
             return rows  # at zero, or where the user says
         w, strength = admitted.starting_point, penalty.strong_convexity
         if classes is None:
-            w[-1] = best_log_count(rows.target.center, strength)
+            w[-1] = best_log_mean(loss, rows.target.center, strength)
         else:
             w[-1] = best_constant(loss, classes, strength)
         return replace(rows, start=rows.recoding.recoded(w), margin=float(w[-1]) if w.ndim == 1 else 0.0)

@@ -72,14 +72,15 @@ def _posterior(weights: Floats, likelihood: Floats) -> Floats:
 PREDICTED = {"classification": 4.0, "regression": 0.05}
 """How large the square of a predictor mostly is at most: log odds of 2; a fifth of half a target's declared range."""
 SPREAD_OF_COUNTS = 2.0
-"""How much more counts vary than a Poisson law of their mean: their curvature, and at most their deviation."""
+"""How much more counts and amounts vary than their family's law: their curvature, and at most their deviation."""
 
 
 @dataclass(frozen=True)
 class Units:
     """The size of a loss's slopes and curvatures at the start of the steps, for records that are nothing special.
 
-    A count's deviation and mean are those of its loss's slope and curvature. Steps divide by ``largest_curvature``.
+    With a log link they follow from the target's mean and deviation and the loss's variance function: a count's are
+    those of a Poisson loss. Steps divide by ``largest_curvature``.
     """
 
     slope: float
@@ -90,8 +91,10 @@ class Units:
     def of(cls, loss: Loss, target: Target) -> "Units":
         """Return those of a loss whose target was standardized, or has this center and scale."""
         if loss.log_link:
-            deviation = min(target.scale, SPREAD_OF_COUNTS * math.sqrt(target.center))
-            return cls(deviation, target.center, SPREAD_OF_COUNTS * target.center)
+            variance = loss.variance(target.center)
+            ratio = variance / target.center
+            deviation = min(target.scale, SPREAD_OF_COUNTS * math.sqrt(variance))
+            return cls(deviation / ratio, target.center / ratio, SPREAD_OF_COUNTS * target.center / ratio)
         return cls(slope_at_zero(loss), loss.smoothness, loss.smoothness)
 
 

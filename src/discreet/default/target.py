@@ -125,9 +125,9 @@ def best_constant(loss: Loss, shares: Floats, strength: float) -> Floats | float
     return _least(expected)
 
 
-def best_log_count(mean: float, strength: float) -> float:
-    """Return the logarithm of a constant count with the least expected Poisson loss and L2 penalty."""
-    return _least(lambda margin: math.exp(margin) - mean * margin + strength * margin**2 / 2.0)
+def best_log_mean(loss: Loss, mean: float, strength: float) -> float:
+    """Return the log of the constant with the least expected loss (linear in the target) and L2 penalty."""
+    return _least(lambda margin: float(value(loss, margin, mean)) + strength * margin**2 / 2.0)
 
 
 def _least(expected: Callable[[float], float]) -> float:

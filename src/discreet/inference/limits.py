@@ -150,7 +150,8 @@ def refusal(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, cov_ty
     if not penalty.ridge:
         return "a penalty with corners (L1) moves effects to 0 and has no sandwich: use no penalty, or L2"
     if not loss.has_standard_errors:
-        return "standard errors of quantiles are not proven here: leave inference out, or use another loss"
+        name = type(loss).__name__
+        return f"standard errors are not proven for the {name} loss: leave inference out, or use another loss"
     if not (loss.sigmoid_link or loss.softmax_link or loss.movable_target or loss.log_link):
         return "effects are estimated for logistic, softmax, squared, Huber and Poisson losses: use one of these"
     if budget.is_pure:

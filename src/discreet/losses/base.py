@@ -32,7 +32,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from discreet.bounds import Domain
+from discreet.bounds import Domain, Range, target_place
 from discreet.errors import Unsupported
 from discreet.registry import BUILT_IN_LOSSES, Registry, not_a_tuple
 from discreet.scalar_functions import scalar_function
@@ -48,6 +48,9 @@ couplings = scalar_function("couplings")
 
 _FLAT = Decimal(10_000)
 """Beyond this an exponential is taken as at it: e^-10000 is smaller than any error that is counted."""
+
+USUAL_MEAN = 0.1
+"""The unit of amounts, in units of the end of their range: about their mean, so that constants are near 0."""
 
 
 @singledispatch
@@ -97,6 +100,8 @@ class Loss:
         Whether sigmoid(margin) is the predicted probability of the positive class.
     movable_target : bool
         Whether the loss depends on margin - target alone, so that targets may be centered and scaled.
+    unit_free : bool
+        Whether dividing all targets by a number moves the intercept of a log link alone, so that they are divided.
     offsets_weigh : bool
         Whether an offset changes a record's weight, the more the larger it is.
     has_standard_errors : bool
@@ -125,6 +130,7 @@ class Loss:
     sigmoid_link = False
     softmax_link = False
     movable_target = False
+    unit_free = False
     offsets_weigh = False
     has_standard_errors = True
     margin_name = "the prediction"
@@ -150,9 +156,13 @@ class Loss:
         return "one_signed" if self.one_signed else "two_signed"
 
     @property
-    def limit(self) -> float:
-        """With a log link: the prediction is exp(margin), margins held within +-limit, so that it stays finite."""
+    def prediction_limit(self) -> float:
+        """With a log link: the prediction is exp(margin), margins held within +- this, so that it stays finite."""
         return 700.0
+
+    def variance(self, mean: float) -> float:
+        """With a log link: return how much targets of this mean vary, up to a factor. See ``losses/log_link.py``."""
+        raise Unsupported(f"{type(self).__name__} does not say how much its targets vary: define variance")
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = math.inf) -> float:
         """Return the largest norm of the derivative where |target| and |margin| are bounded."""
@@ -196,12 +206,28 @@ class Loss:
         return ends[0] - offsets[1], ends[1] - offsets[0]
 
     def with_offsets(self, offsets: tuple[float, float]) -> Loss:
-        """Return the loss of the targets that ``without_offsets`` returns: mostly this one."""
+        """Return the loss of the targets that ``without_offsets`` returns: mostly this one. Refuse where it does."""
+        self.without_offsets(np.zeros(1), np.zeros(1))
         return self
 
     def prediction(self, margins: Floats) -> Floats:
         """Return the predicted targets of a regression: its margins, or exp of them within the limit."""
-        return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit))) if self.log_link else margins
+        limit = self.prediction_limit
+        return np.asarray(np.exp(np.clip(margins, -limit, limit))) if self.log_link else margins
+
+    def target_place(self, ends: Range, *, intercept: bool) -> tuple[float, float]:
+        """Return the center and the scale of targets in training coordinates, from their declared range."""
+        if self.log_link:
+            return 0.0, USUAL_MEAN * target_place(ends, moves=False)[1] if self.unit_free and intercept else 1.0
+        return target_place(ends, moves=self.movable_target and intercept)
+
+    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
+        """Return the loss in training coordinates of targets in this range: one of residuals has their unit."""
+        return self.with_target_scale(self.target_place(ends, intercept=intercept)[1]) if self.movable_target else self
+
+    def coefficient_place(self, center: float, scale: float) -> tuple[float, float]:
+        """Return what takes coefficients of targets in this place back: a shift of the intercept, and a factor."""
+        return (math.log(scale), 1.0) if self.log_link else (center, scale)
 
 
 class Valued(Protocol):

@@ -17,12 +17,15 @@ from discreet.models.persist import load as load
 from discreet.models.persist import log_to_mlflow as log_to_mlflow
 from discreet.models.registry import register_model as register_model
 from discreet.models.regression import DPElasticNet as DPElasticNet
+from discreet.models.regression import DPGammaRegressor as DPGammaRegressor
 from discreet.models.regression import DPHuberRegressor as DPHuberRegressor
 from discreet.models.regression import DPLasso as DPLasso
 from discreet.models.regression import DPLinearRegression as DPLinearRegression
+from discreet.models.regression import DPNegativeBinomialRegressor as DPNegativeBinomialRegressor
 from discreet.models.regression import DPPoissonRegressor as DPPoissonRegressor
 from discreet.models.regression import DPRegressor as DPRegressor
 from discreet.models.regression import DPRidge as DPRidge
+from discreet.models.regression import DPTweedieRegressor as DPTweedieRegressor
 from discreet.models.scores import PrivateScore as PrivateScore
 from discreet.models.scores import ScorePart as ScorePart
 from discreet.models.scores import private_score as private_score

@@ -31,6 +31,7 @@ from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupporte
 from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation, noted, settled
 from discreet.losses.base import Loss
+from discreet.models.monotone import monotone
 from discreet.parameters import OneOf
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
@@ -175,7 +176,8 @@ def refuse_without_steps(plan: Plan) -> None:
 
 def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: Loss) -> Floats:
     """Return coefficients in the user's own units as the curator's weights: the way back of a fit."""
-    (center, scale), outputs = data.target_place(loss), loss.n_outputs
+    place, outputs = data.target_place(loss), loss.n_outputs
+    center, scale = loss.coefficient_place(*place) if loss.log_link else place
     w = coef.reshape(outputs, data.n_columns) * data.scaling.scale / scale
     if data.scaling.intercept:
         middle = coef.reshape(outputs, data.n_columns) @ data.scaling.center
@@ -615,9 +617,13 @@ def fit_model(
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
+    cones = getattr(X, "cones", ())
+
     def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
         opened = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
         solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
+        if cones:
+            solution = monotone(solution, cones, ready.domain, data.scaling.scale)
         return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, opened.issued
 
     words: Json = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
@@ -637,7 +643,8 @@ def _in_user_units(solution: Solution, data: PrivateData, loss: Loss, *, is_priv
 
     The map to training coordinates is public, so the way back is post-processing.
     """
-    target_center, target_scale = data.target_place(loss)
+    place = data.target_place(loss)
+    target_center, target_scale = loss.coefficient_place(*place) if loss.log_link else place
     scale = np.where(data.scaling.scale > 0, data.scaling.scale, 1.0)
     units = curator.Recoding(data.scaling.center, scale, target_center=target_center, target_scale=target_scale)
     coef, intercept = _slopes_and_intercepts(units.coefficients(solution.coefficients), data)

@@ -1,4 +1,4 @@
-"""Private regression: least squares, ridge, lasso, elastic net, Huber, Poisson, and any loss of numbers."""
+"""Private regression: least squares, ridge, lasso, elastic net, Huber, counts and amounts, and any loss of numbers."""
 
 from typing import Any, Self
 
@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 
 from discreet.bounds import Bounds, refuse_negative_counts, target_place
 from discreet.errors import MissingBounds, Unsupported
-from discreet.losses import Huber, Poisson, Squared
+from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Squared, Tweedie
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, lazily
 from discreet.models.fit import Beside, Covariance, Inference, declared
@@ -144,7 +144,8 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
 
     def _mean(self, margins: Floats) -> Floats:
         """Return the mean target at these linear predictors."""
-        return margins
+        mean: Floats = self._facts()[1].prediction(margins)
+        return mean
 
 
 class DPLinearRegression(PrivateRegressor):
@@ -402,7 +403,7 @@ class DPPoissonRegressor(PrivateRegressor):
         bounds: object = None,
         target: object = None,
         limit: Positive = 5.0,
-        alpha: NonNegative = 1e-5,
+        alpha: NonNegative = 1e-6,
         solver: object = "auto",
         neighbors: str = "replace_one",
         allow_large_delta: bool = False,
@@ -420,16 +421,182 @@ class DPPoissonRegressor(PrivateRegressor):
 
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
-        refuse_negative_counts(bounds.target)
-        return Poisson(self.limit)
+        return in_training_coordinates(Poisson(self.limit), bounds, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
+        return _of_positive_targets(super().__sklearn_tags__())
 
-    def _mean(self, margins: Floats) -> Floats:
-        return np.asarray(np.exp(np.clip(margins, -self.limit, self.limit)))
+
+class DPNegativeBinomialRegressor(PrivateRegressor):
+    """Negative binomial regression (log link) with differential privacy, for counts that vary more than Poisson's.
+
+    Minimizes (1/n) sum ((y + 1/a) log(1 + a exp(m)) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued
+    linearly beyond |m| = ``limit``: statsmodels' ``NegativeBinomial(alpha=a)``. Offsets are not defined for it.
+
+    Standard errors are not proven for it: it has no ``inference``.
+
+    Parameters
+    ----------
+    dispersion : float, default=1.0
+        a, declared: counts of mean e vary by e + a e^2.
+    limit : float, default=5.0
+        The bound on the logarithm of the mean.
+
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import DPNegativeBinomialRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = np.arange(200) % 9
+    >>> model = DPNegativeBinomialRegressor(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
+    """
+
+    penalty = "l2"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: object = None,
+        target: object = None,
+        dispersion: Positive = 1.0,
+        limit: Positive = 5.0,
+        alpha: NonNegative = 0.0,
+        solver: object = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
+        ledger: object = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self._keep(locals())
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return in_training_coordinates(NegativeBinomial(self.dispersion, self.limit), bounds, self.fit_intercept)
+
+    def __sklearn_tags__(self) -> Tags:
+        return _of_positive_targets(super().__sklearn_tags__())
+
+
+class DPGammaRegressor(PrivateRegressor):
+    """Gamma regression (log link) with differential privacy, for positive amounts such as costs and durations.
+
+    Minimizes (1/n) sum (m + y exp(-m)) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly beyond
+    |m| = ``limit``, where y is the target over a tenth of the end of its range, which moves the intercept alone.
+
+    Standard errors are not proven for it: it has no ``inference``.
+
+    Parameters
+    ----------
+    limit : float, default=10.0
+        The bound on the logarithm of the mean, from that of a tenth of the end of the range.
+
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import DPGammaRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = 1.0 + np.arange(200)
+    >>> model = DPGammaRegressor(epsilon=1.0, bounds=1.0, target=(0, 500)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
+    """
+
+    penalty = "l2"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: object = None,
+        target: object = None,
+        limit: Positive = 10.0,
+        alpha: NonNegative = 0.0,
+        solver: object = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
+        ledger: object = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self._keep(locals())
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return in_training_coordinates(Gamma(self.limit), bounds, self.fit_intercept)
+
+    def __sklearn_tags__(self) -> Tags:
+        return _of_positive_targets(super().__sklearn_tags__())
+
+
+class DPTweedieRegressor(PrivateRegressor):
+    """Tweedie regression (log link) with differential privacy, for amounts that are often 0, such as claims.
+
+    Minimizes (1/n) sum (e^(2 - p) / (2 - p) + y e^(1 - p) / (p - 1)) + (alpha/2) ||w||^2, e = exp(x.w), with the loss
+    continued linearly beyond |x.w| = ``limit``, where y is the target over a tenth of the end of its range, which
+    moves the intercept alone.
+
+    Standard errors are not proven for it: it has no ``inference``.
+
+    Parameters
+    ----------
+    power : float, default=1.5
+        p, between 1 and 2, declared: amounts of mean e vary by a factor times e^p.
+    limit : float, default=10.0
+        The bound on the logarithm of the mean, from that of a tenth of the end of the range.
+
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import DPTweedieRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = np.arange(200) % 9
+    >>> model = DPTweedieRegressor(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
+    """
+
+    penalty = "l2"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        bounds: object = None,
+        target: object = None,
+        power: Positive = 1.5,
+        limit: Positive = 10.0,
+        alpha: NonNegative = 0.0,
+        solver: object = "auto",
+        neighbors: str = "replace_one",
+        allow_large_delta: bool = False,
+        fit_intercept: bool = True,
+        start: tuple[object, object] | None = None,
+        public_moments: tuple[object, object] | None = None,
+        ledger: object = None,
+        dataset: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self._keep(locals())
+
+    def _loss(self, bounds: Bounds) -> Any:
+        return in_training_coordinates(Tweedie(self.power, self.limit), bounds, self.fit_intercept)
+
+    def __sklearn_tags__(self) -> Tags:
+        return _of_positive_targets(super().__sklearn_tags__())
 
 
 class DPRegressor(PrivateRegressor):
@@ -489,12 +656,20 @@ class DPRegressor(PrivateRegressor):
         loss = loss_of(self.loss)
         if loss.task != "regression" or loss.n_outputs != 1:
             raise Unsupported("this loss is for classes: use DPClassifier")
-        assert bounds.target is not None
-        if loss.log_link:
-            refuse_negative_counts(bounds.target)
-        _, scale = target_place(bounds.target, moves=self.fit_intercept)
-        return loss.with_target_scale(scale) if loss.movable_target else loss
+        return in_training_coordinates(loss, bounds, self.fit_intercept)
 
-    def _mean(self, margins: Floats) -> Floats:
-        """Return the margins, or what the loss's link makes of them."""
-        return loss_of(self.loss).prediction(margins)
+
+def in_training_coordinates(loss: Loss, bounds: Bounds, intercept: bool) -> Loss:
+    """Return a loss of targets in the user's units as one of targets in training coordinates."""
+    assert bounds.target is not None
+    low, high = bounds.target
+    if loss.log_link:
+        refuse_negative_counts(bounds.target)
+        if bounds.offsets is not None:
+            high = max(high, loss.offset_target_range(bounds.target, bounds.offsets)[1])
+    return loss.for_targets((low, high), intercept=intercept)
+
+
+def _of_positive_targets(tags: Tags) -> Tags:
+    tags.target_tags.positive_only = True
+    return tags

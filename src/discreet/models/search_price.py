@@ -10,7 +10,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import Price, epsilon_of, in_double_precision
 from discreet.accounting.selection import SHAPES, Stopping
-from discreet.bounds import Bounds, Domain, target_place
+from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
 from discreet.curator import idealized
 from discreet.errors import Unsupported
@@ -55,8 +55,7 @@ class Facts:
         if self.bounds.target is None or self.loss.task == "classification":
             return 1.0
         low, high = self.bounds.target
-        moves = self.loss.movable_target and self.intercept
-        scale = 1.0 if self.loss.log_link else target_place((low, high), moves=moves)[1]
+        _, scale = self.loss.target_place((low, high), intercept=self.intercept)
         return BAD_ERROR * (high - low) / scale
 
 

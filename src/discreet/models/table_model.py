@@ -18,6 +18,7 @@ from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 from discreet.models.base import DPLinearModel, Exported, Shown, lazily
 from discreet.models.fit import Beside, Quote
+from discreet.models.monotone import refuse_monotone
 from discreet.models.registry import MODELS, default_model
 from discreet.models.scores import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
@@ -472,7 +473,9 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         stream = TableStream(source, self.schema, checks=self.checks)
         if Neighbors(self._chosen.neighbors).n_is_public and stream.shape[0] == 0:
             raise Unsupported("the table has no rows")
-        return with_terms(self.terms, stream, self._unfitted(stream))
+        estimator = self._unfitted(stream)
+        refuse_monotone(self.schema, estimator)
+        return with_terms(self.terms, stream, estimator)
 
     @property
     def _chosen(self) -> DPLinearModel:

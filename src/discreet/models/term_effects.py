@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 POINTS = 101
 """Places of a number's range at which its effect is computed."""
-OTHER, MOST_NAMES = "(other)", 24
-"""How other names are shown, and the most names of a column that are written below its panel."""
+OTHER, MOST_NAMES, MOST_LINES = "(other)", 24, 6
+"""How other names are shown, and the most names of a column that are written below its panel, or are lines in it."""
 WIDTH, HEIGHT, ACROSS = 3.6, 2.7, 3
 """Inches of a panel, and panels in a row of a figure."""
 
@@ -55,6 +55,8 @@ class TermEffect:
     noise : ndarray or None
         The standard deviation of what the privacy noise did to it, as if its coefficients' noises were independent;
         None where that is not known.
+    other, at : str, default=""
+        For a product of two columns, the other one and its value.
 
     Examples
     --------
@@ -68,6 +70,13 @@ class TermEffect:
     values: tuple[Any, ...]
     effect: Floats
     noise: Floats | None
+    other: str = ""
+    at: str = ""
+
+    @property
+    def title(self) -> str:
+        """The column, or the product."""
+        return f"{self.column} x {self.other}" if self.other else self.column
 
 
 @dataclass(frozen=True)
@@ -202,6 +211,46 @@ class TermEffects:
                 effects.append(TermEffect(name, output, values, effect, noise))
         return effects
 
+    def product_effects(self) -> list[TermEffect]:
+        """Return the partial dependence on each declared product of two columns. Free: of released values.
+
+        It is what both columns and their product add together, over the values of one of them (a number, where there is
+        one) and at several values of the other, against the mean of all of these.
+
+        Returns
+        -------
+        list of TermEffect
+            For each product, output and value of the other column (``at``); none for products of three columns.
+
+        Examples
+        --------
+        >>> model.product_effects()
+        []
+        """
+        fitted, schema = self._fitted, self.schema_
+        noises = getattr(fitted, "coef_noise_", None)
+        place = {feature.name: j for j, feature in enumerate(Layout(schema).features)}
+        effects = []
+        for pair in schema.interactions:
+            if len(pair) != 2:
+                continue
+            axis, other = sorted(pair, key=lambda name: not isinstance(schema.columns[name], Number))
+            values, shown = _values(schema.columns[axis]), _few_values(schema.columns[other])
+            kinds = {name: schema.columns[name] for name in pair}
+            both = Schema(kinds, interactions=(pair,), missing_texts=schema.missing_texts)
+            layout, rows = Layout(both), len(values) * len(shown)
+            cells = {axis: _cells([*values] * len(shown)), other: _cells([u for u in shown for _ in values])}
+            features = np.nan_to_num(layout.encode(cells, rows))
+            places = [place[feature.name] for feature in layout.features]
+            away = features - features.mean(axis=0)
+            for k, output in enumerate(outputs_of(fitted)):
+                found = (away @ np.atleast_2d(fitted.coef_)[k, places]).reshape(len(shown), -1)
+                noise = None if noises is None else np.sqrt(away**2 @ np.atleast_2d(noises)[k, places] ** 2)
+                for j, value in enumerate(shown):
+                    part = None if noise is None else noise.reshape(found.shape)[j]
+                    effects.append(TermEffect(axis, output, values, found[j], part, other, _text(value)))
+        return effects
+
     def explain(self, row: object) -> Explanation:
         """Return a prediction by its terms: what each column and each product adds to the linear predictor.
 
@@ -252,20 +301,21 @@ class TermEffects:
     def plot_effects(self, columns: Sequence[str] | None = None, *, level: Share = LEVEL) -> "Figure":
         """Draw the effect of each column over its declared values, with a band for the privacy noise.
 
+        Products of two columns follow: what both add together, over one of them, a line per value of the other.
         Bands count the privacy noise alone, as ``intervals`` do, and are no confidence bands for a population. For fits
         with ``inference``, curves are those of ``summary().plot(column)``: with bands for a population.
 
         Parameters
         ----------
         columns : list of str, default=None
-            Which ones; None: all.
+            Which ones; None: all. Products are drawn where both columns are among them.
         level : float, default=0.95
             Of the bands.
 
         Returns
         -------
         matplotlib.figure.Figure
-            A panel per column.
+            A panel per column, and per product and class.
 
         Raises
         ------
@@ -283,9 +333,11 @@ class TermEffects:
             raise Unsupported(
                 f"there is no column called {', '.join(map(str, strange))}" if strange else "name a column"
             )
-        effects = [effect for effect in self.term_effects() if effect.column in chosen]
+        own = self.term_effects()
+        effects = [effect for name in chosen for effect in own if effect.column == name]
         width = deviations(level, pure=self._fitted.certificate_.delta == 0)
-        return _figure(chosen, effects, width, self._summary_of_curves(level))
+        effects += [effect for effect in self.product_effects() if {effect.column, effect.other} <= set(chosen)]
+        return _figure(effects, width, self._summary_of_curves(level))
 
     def _summary_of_curves(self, level: float) -> "Summary | None":
         """Return effects for a population, where they were estimated and noise does not hide them."""
@@ -310,6 +362,20 @@ def _declared(schema: Schema, name: str) -> tuple[tuple[Any, ...], Floats, Float
     return values, features, features.mean(axis=0)
 
 
+def _cells(values: Sequence[Any]) -> Any:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _few_values(kind: ColumnKind) -> tuple[Any, ...]:
+    """Return the ends and the middle of a range, or the first names."""
+    values = _values(kind)
+    return (values[0], values[POINTS // 2], values[-1]) if isinstance(kind, Number) else values[:MOST_LINES]
+
+
 def _values(kind: ColumnKind) -> tuple[Any, ...]:
     if isinstance(kind, Number):
         low, high = kind.limits
@@ -320,35 +386,43 @@ def _values(kind: ColumnKind) -> tuple[Any, ...]:
     return kind.categories if isinstance(kind, Category) else kind.levels
 
 
-def _figure(columns: Sequence[str], effects: Sequence[TermEffect], width: float, summary: "Summary | None") -> "Figure":
-    """Draw a panel per column, a line or marks per output."""
+def _panels(effects: Sequence[TermEffect]) -> list[list[TermEffect]]:
+    """Group effects by panel: the outputs of a column, or the values of a product's other column for one output."""
+    panels: dict[tuple[str, str, str], list[TermEffect]] = {}
+    for effect in effects:
+        panels.setdefault((effect.column, effect.other, effect.output if effect.other else ""), []).append(effect)
+    return list(panels.values())
+
+
+def _figure(effects: Sequence[TermEffect], width: float, summary: "Summary | None") -> "Figure":
+    """Draw a panel per column, a line or marks per output; and per product, a line per value of the other column."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise Unsupported('pictures need matplotlib: pip install "discreet[plot]"') from None
-    across = min(ACROSS, len(columns))
-    down = -(-len(columns) // across)
+    panels = _panels(effects)
+    across = min(ACROSS, len(panels))
+    down = -(-len(panels) // across)
     figure = Figure(figsize=(WIDTH * across, HEIGHT * down), layout="constrained")
     FigureCanvasAgg(figure)
-    for j, column in enumerate(columns):
-        axes = figure.add_subplot(down, across, j + 1)
-        if summary is not None and column in summary.structure.shapes:
-            curve_picture(summary, column, axes)
-            continue
-        for k, effect in enumerate(effect for effect in effects if effect.column == column):
-            _draw(axes, effect, width, f"C{k % 10}")
-        axes.axhline(0.0, color="0.5", linewidth=0.8, zorder=1)
-        axes.set_title(
-            textwrap.shorten(column, 32, placeholder="\N{HORIZONTAL ELLIPSIS}"),
-            fontsize="medium",
-            loc="left",
-            parse_math=False,
-        )
-        axes.spines[["top", "right"]].set_visible(False)
     outputs = list(dict.fromkeys(effect.output for effect in effects))
+    for j, panel in enumerate(panels):
+        axes, effect = figure.add_subplot(down, across, j + 1), panel[0]
+        if summary is not None and not effect.other and effect.column in summary.structure.shapes:
+            curve_picture(summary, effect.column, axes)
+            continue
+        for k, line in enumerate(panel):
+            _draw(axes, line, width, f"C{k % 10}")
+        axes.axhline(0.0, color="0.5", linewidth=0.8, zorder=1)
+        title = f"{effect.title}, {effect.output}" if effect.other and len(outputs) > 1 else effect.title
+        shown = textwrap.shorten(title, 32, placeholder="\N{HORIZONTAL ELLIPSIS}")
+        axes.set_title(shown, fontsize="medium", loc="left", parse_math=False)
+        axes.spines[["top", "right"]].set_visible(False)
+        if effect.other:
+            axes.legend(title=effect.other, frameon=False, fontsize="small")
     if len(outputs) > 1:
-        figure.axes[0].legend(outputs, frameon=False, fontsize="small")
+        figure.axes[0].legend(frameon=False, fontsize="small")
     figure.supylabel("added to the linear predictor", fontsize="small")
     return figure
 
@@ -356,7 +430,7 @@ def _figure(columns: Sequence[str], effects: Sequence[TermEffect], width: float,
 def _draw(axes: Any, effect: TermEffect, width: float, color: str) -> None:
     half = None if effect.noise is None else width * effect.noise
     if isinstance(effect.values[0], float) and len(effect.values) == POINTS:
-        axes.plot(effect.values, effect.effect, color=color, linewidth=2.0, zorder=3, label=effect.output)
+        axes.plot(effect.values, effect.effect, color=color, linewidth=2.0, zorder=3, label=effect.at or effect.output)
         if half is not None:
             band = effect.effect - half, effect.effect + half
             axes.fill_between(effect.values, *band, color=color, alpha=0.18, linewidth=0, zorder=2)
@@ -371,7 +445,7 @@ def _draw(axes: Any, effect: TermEffect, width: float, color: str) -> None:
         markersize=4,
         linewidth=1.5,
         zorder=3,
-        label=effect.output,
+        label=effect.at or effect.output,
     )
     if len(places) > MOST_NAMES:
         axes.set_xticks([])

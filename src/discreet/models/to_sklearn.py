@@ -38,10 +38,8 @@ from sklearn.svm import LinearSVC
 
 from discreet.curator import DEGREE, Layout
 from discreet.errors import Unsupported
-from discreet.losses.base import loss_of
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import declared
-from discreet.models.regression import DPPoissonRegressor
 from discreet.schema.cell_meaning import BLANKS, Label, codes_of, is_number_text, number_of, plain_number
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.schema.schema import Schema
@@ -115,13 +113,10 @@ def final_step(model: DPLinearModel, coef: Floats, intercept: Floats) -> Any:
 
 def log_limit(model: Any) -> float | None:
     """Return the bound on the logarithm of the mean where predictions are exponentials, None where they are margins."""
-    if isinstance(model, DPPoissonRegressor):
-        return float(model.limit)
-    loss = loss_of(model.loss) if hasattr(model, "loss") else None
-    probe = np.array([-2.0, 0.5, 3.0])
+    loss, probe = model._facts()[1], np.array([-2.0, 0.5, 3.0])
     mean = model._mean(probe)
-    if loss is not None and loss.log_link and np.array_equal(mean, np.exp(np.clip(probe, -loss.limit, loss.limit))):
-        return float(loss.limit)
+    if loss.log_link and np.array_equal(mean, loss.prediction(probe)):
+        return float(loss.prediction_limit)
     if not np.array_equal(mean, probe):
         raise Unsupported(f"{type(model).__name__} predicts by a link of its own, which scikit-learn does not have")
     return None

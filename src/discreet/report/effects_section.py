@@ -28,7 +28,8 @@ FIRST_CURVES = 8
 LONGEST = 36
 """Characters of a name in a panel's title."""
 NOISE_ONLY = (
-    "What each value of a column adds to the prediction, before its link, against the mean over the declared range. "
+    "What each value of a column adds to the prediction, before its link, against the mean over the declared range; of "
+    "a product, what both columns add together where the other one has the value that is named. "
     "The bands are for the privacy noise alone, as if that of each coefficient were independent of the others: mostly "
     "they are too wide. They do not count the chance of which rows are in the table."
 )
@@ -80,7 +81,8 @@ def noise_curves(effects: "Sequence[TermEffect]", deviations: float) -> str:
     for effect in effects:
         half = [0.0] * len(effect.values) if effect.noise is None else (deviations * effect.noise).tolist()
         points = [(x, y, y - h, y + h) for x, y, h in zip(effect.values, effect.effect.tolist(), half, strict=True)]
-        panels.append(_panel(f"{effect.output}: {effect.column}" if several else effect.column, "", points, ""))
+        name = f"{effect.output}: {effect.column}" if several else effect.column
+        panels.append(_panel(name, f" where {effect.other} = {effect.at}" if effect.other else "", points, ""))
     first, rest = panels[:FIRST_CURVES], panels[FIRST:]
     more = f"<details><summary>{len(rest)} more curves</summary>{_group(rest)}</details>" if rest else ""
     return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([NOISE_ONLY], 'note')}" if panels else ""

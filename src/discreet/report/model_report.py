@@ -181,7 +181,8 @@ class ModelReport:
     def _coefficients(self) -> str:
         if not self.coefficients or isinstance(self.effects, Summary):  # one number per effect
             return ""
-        slopes, curved = [c for c in self.coefficients if not c.is_intercept], {curve.column for curve in self.curves}
+        slopes = [c for c in self.coefficients if not c.is_intercept]
+        curved = {curve.column for curve in self.curves if not curve.other}
         with_noise = [(c.value, c.half_width) for c in slopes if c.half_width is not None]
         said = [self.units if self.units.endswith(".") or not self.units else f"In {self.units}."]
         if with_noise:
@@ -305,10 +306,12 @@ def report_of(
 
 
 def _curves(model: "TableModel") -> "list[TermEffect]":
-    """The effects of numbers that may bend."""
+    """The effects of numbers that may bend, and of products with numbers."""
     kinds = model.schema_.columns.items()
     bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
-    return [effect for effect in model.term_effects() if effect.column in bent]
+    numbers = {name for name, kind in kinds if isinstance(kind, Number)}
+    own = [effect for effect in model.term_effects() if effect.column in bent]
+    return own + [effect for effect in model.product_effects() if effect.column in numbers]
 
 
 def _units(model: "TableModel") -> str:

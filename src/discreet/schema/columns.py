@@ -25,6 +25,7 @@ from discreet.schema.cell_meaning import SchemaError as SchemaError
 PRIVATE = "private"
 LEAST_WIDTH = 1e-290
 LINEAR, CURVE = TERMS = ("linear", "curve")
+INCREASING, DECREASING = "increasing", "decreasing"
 KNOTS, FEWEST_KNOTS, MOST_KNOTS, LEAST_STEP = 8, 2, 100, 2e-3
 """A curve's knots, unless declared; the fewest and the most; the least distance of two, where the range is 2 long."""
 TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
@@ -52,6 +53,8 @@ class Number:
         where ``knots`` is a number; else the model's ``terms`` decide.
     unit : float, default=1.0
         What effects are shown per, such as 10 for ten years. The fit does not change.
+    monotone : {"increasing", "decreasing"}, default=None
+        That the effect never falls, or never rises: the nearest such curve replaces what was released.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Number:
     knots: int | tuple[float, ...] = ()
     term: str | None = None
     unit: float = 1.0
+    monotone: str | None = None
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
@@ -94,6 +98,8 @@ class Number:
                 raise SchemaError("what stands for a missing value must lie within the range")
 
     def _check_term(self) -> None:
+        if self.monotone is not None and self.monotone not in (INCREASING, DECREASING):
+            raise SchemaError(f"monotone must be {INCREASING!r} or {DECREASING!r}")
         if self.term is not None and (not isinstance(self.term, str) or self.term not in TERMS):
             raise SchemaError(f"term must be one of {', '.join(TERMS)}")
         knots = self.knots.item() if isinstance(self.knots, np.integer) else self.knots
@@ -107,6 +113,8 @@ class Number:
         if self.term == LINEAR and knots:
             raise SchemaError("a linear effect has no knots: leave them out, or write term = 'curve'")
         object.__setattr__(self, "knots", knots or (KNOTS if self.term == CURVE else ()))
+        if self.monotone is not None and self.is_bent:
+            raise SchemaError("a monotone effect is a line or a curve: write term = 'curve', or leave monotone out")
         if self.is_curve and min(right - left for left, right in pairwise(self.scaled_knots)) < LEAST_STEP:
             raise SchemaError("knots of a curve must lie at least a thousandth of the range apart")
         check_count(len(self.scaled_knots) if self.is_curve else 0, MOST_KNOTS, "knots of a curve")

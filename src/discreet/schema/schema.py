@@ -711,6 +711,7 @@ def describe(kind: ColumnKind) -> Said:
     if isinstance(kind, Number):
         ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
         per = "" if kind.unit == 1 else f"; effects per {kind.unit:g}"
+        per += "" if kind.monotone is None else f"; {kind.monotone}"
         text = f"number, {ends.format(*kind.limits)}{_effect(kind)}{per}"
     elif isinstance(kind, Category):
         against = "" if kind.base is None else f"; against {kind.base}"

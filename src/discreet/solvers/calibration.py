@@ -125,9 +125,10 @@ def predictor_coordinates(
 def bend_of(loss: Loss, theta: Floats) -> Floats:
     """Return the Hessian of a mean loss where u is standard normal."""
     if loss.log_link:
-        slope, shift = float(theta[0]), float(theta[1]) if len(theta) > 1 else 0.0
-        mean = math.exp(min(loss.limit, shift + slope**2 / 2.0))
-        return mean * np.array([[1.0 + slope**2, slope], [slope, 1.0]])[: len(theta), : len(theta)]
+        rows = np.stack([POINTS, np.ones_like(POINTS)])[: len(theta)]
+        means = loss.prediction(theta @ rows)
+        bends = np.array([mean**2 / loss.variance(mean) for mean in means.tolist()])
+        return np.asarray((rows * (bends * WEIGHTS / WEIGHTS.sum())) @ rows.T)
     return np.eye(len(theta)) if loss.movable_target else normal_hessian(theta)
 
 

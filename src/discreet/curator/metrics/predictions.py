@@ -90,7 +90,7 @@ class Released:
         one = margins[:, 0]
         if not self.loss.log_link:
             return one
-        limit = self.loss.limit
+        limit = self.loss.prediction_limit
         return np.array([math.exp(m) for m in np.clip(one, -limit, limit).tolist()], dtype=np.float64)
 
 

@@ -358,7 +358,7 @@ def score_of(loss: Loss, error: float, floor: float = 0.0) -> Score:
         return WrongSign(floor) if loss.n_outputs == 1 else WrongClass(floor, loss.n_outputs)
     if not (math.isfinite(error) and error > 0):
         raise PlanViolation("the error that counts as wholly bad must be positive and finite: declare a target range")
-    return ClippedError(floor, float(error), loss.limit if loss.log_link else 0.0)
+    return ClippedError(floor, float(error), loss.prediction_limit if loss.log_link else 0.0)
 
 
 def noisy_score(session: Session, w: Floats, *, error: float = 1.0) -> float:

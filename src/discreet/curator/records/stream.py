@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +164,18 @@ class ValuesElsewhere(Protocol):
         ...
 
 
+class Cone(NamedTuple):
+    """What is declared of the shape of an effect: its coefficients are sums of generators with weights of at least 0.
+
+    ``columns`` are the features' places, ``generators`` (features, generators), and ``features`` their values at even
+    places of the declared range.
+    """
+
+    columns: Integers
+    generators: Floats
+    features: Floats
+
+
 class RecordStream(ABC):
     """A table that is read in blocks.
 
@@ -186,6 +198,8 @@ class RecordStream(ABC):
     """The kind of type that targets are declared to have, where their container declares one."""
     columns_beside: tuple[str, ...] = ()
     """Which of "weights" and "offsets" each block brings."""
+    cones: Sequence[Cone] = ()
+    """What is declared of the shape of effects."""
     is_named: bool = True
     """Whether ``columns`` are names that declarations may use."""
     sample: Any = None

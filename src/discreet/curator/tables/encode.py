@@ -48,6 +48,7 @@ import numpy as np
 from numba import njit
 
 from discreet.bounds import Bounds, Range
+from discreet.curator.records.stream import Cone
 from discreet.curator.tables import cells
 from discreet.curator.tables.cells import (
     ABSENT,
@@ -60,7 +61,7 @@ from discreet.curator.tables.cells import (
     states_of_numbers,
 )
 from discreet.schema.cell_meaning import MAX_FEATURES, MISSING, Label, SchemaError, check_count
-from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
+from discreet.schema.columns import INCREASING, Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.schema.schema import Schema
 from discreet.typing import Floats, Integers
 
@@ -70,6 +71,8 @@ _WEIGHTS = np.stack(
     [(1 - _THIRDS) ** 3, 3 * _THIRDS * (1 - _THIRDS) ** 2, 3 * _THIRDS**2 * (1 - _THIRDS), _THIRDS**3], axis=1
 )
 """The control points' weights at 0, 1/3, 2/3 and 1 of the way between two knots."""
+_PLACES = 201
+"""Even places of a range at which the shape of an effect is looked at."""
 
 
 @dataclass(frozen=True)
@@ -403,6 +406,24 @@ def _flag(name: str) -> Feature:
     return Feature(f"{name} (missing)", name, CELL, "cell")
 
 
+def _cone(kind: Number, encoding: Encoding, place: slice) -> Cone:
+    """Return the coefficients of curves that never fall, or never rise: I-splines are sums of the last B-splines."""
+    from scipy.interpolate import BSpline
+
+    low, high = kind.limits
+    u = np.linspace(-1.0, 1.0, _PLACES)
+    features = np.zeros((_PLACES, len(encoding.features)), order="F")
+    encoding.encode(low / 2 * (1 - u) + high / 2 * (1 + u), features)
+    knots, degree = np.array(kind.scaled_knots), DEGREE if kind.is_curve else 1
+    outer = np.concatenate([np.full(degree, -1.0), knots, np.full(degree, 1.0)])
+    rising = np.cumsum(BSpline.design_matrix(u, outer, degree).toarray()[:, ::-1], axis=1)[:, :-1]
+    count = features.shape[1] - (kind.missing == "flag")
+    away = features[:, :count] - features[:, :count].mean(axis=0)
+    sign = 1.0 if kind.monotone == INCREASING else -1.0
+    generators = sign * np.linalg.lstsq(away, rising - rising.mean(axis=0), rcond=None)[0]
+    return Cone(np.arange(place.start, place.start + count), generators, features[:, :count])
+
+
 def row_norm(norms: Iterable[float]) -> float:
     """The bound of the module's docstring, with room for the rounding of squares and sums."""
     return math.sqrt(math.fsum(norm * norm for norm in norms)) * (1.0 + 2.0**-40)
@@ -451,6 +472,12 @@ class Layout:
             weights=None if self.schema.weight is None else self.schema.weight.range,
             offsets=None if self.schema.offset is None else self.schema.offset.limits,
         )
+
+    @property
+    def cones(self) -> tuple[Cone, ...]:
+        """The coefficients of effects that are declared monotone."""
+        kinds = ((kind, self._parts[name]) for name, kind in self.schema.columns.items() if isinstance(kind, Number))
+        return tuple(_cone(kind, *part) for kind, part in kinds if kind.monotone is not None)
 
     @property
     def places(self) -> dict[str, slice]:

@@ -321,7 +321,7 @@ class Setting:
     def truth(self, table: Rehearsal) -> Floats:
         """The law's coefficients in training coordinates, (p + 1, K); of a softmax the shortest that say the same."""
         facts = self.facts()
-        scaling, (center, scale) = facts.scaling, facts.target_place(self.loss)
+        scaling, (center, scale) = facts.scaling, self.loss.coefficient_place(*facts.target_place(self.loss))
         offsets = table.offsets + scaling.center @ table.slopes - center
         w = np.vstack([table.slopes * scaling.scale[:, None], offsets]) / scale
         return np.asarray(w - w.mean(axis=1, keepdims=True) if self.loss.n_outputs > 1 else w)
@@ -381,7 +381,8 @@ def score_without_privacy(table: Rehearsal, setting: Setting, rows: int) -> floa
     if setting.penalty.ridge:
         if setting.loss.quadratic:
             return table.score(_least_squares(X, y, table.held_out, setting))
-        return table.score(_noise_free(X, y, setting, OutputPerturbation()).predict(table.held_out))
+        solver = "auto" if setting.loss.log_link else OutputPerturbation()  # exponentials bend too much
+        return table.score(_noise_free(X, y, setting, solver).predict(table.held_out))
     steps = GradientDescent(n_steps=LIMIT_STEPS, momentum="nesterov", restart=True)
     return table.score(_noise_free(X, y, setting, steps).predict(table.held_out))
 
