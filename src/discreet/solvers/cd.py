@@ -11,7 +11,7 @@ Released: T K noisy sums of one gradient entry, each (1/z)-Gaussian-DP whatever 
 is in proportion to C_j. Privacy: sqrt(T K)/z-Gaussian-DP exactly; the law of j is irrelevant, being public.
 A quadratic penalty that is not separable, as L2 in whitened coordinates, is followed by parabolas above it, one per
 coordinate, which touch it where a pass begins: post-processing.
-Cost: one pass over one column per step. Wins where coordinates differ in scale: its noise is measured in the
+Cost: one pass over one column per step, over a block's columns with ``block_size``. Wins where coordinates differ in scale: its noise is measured in the
 coordinates' own units, so no feature pays for another.
 Utility (convex, T = 1): E F - F* <= p V / K + ||sigma||^2_{M^-1}, V = ||w0 - w*||_M^2 / 2 + F(w0) - F*; with the best K
 4 ||L||_{M^-1} sqrt(p V) / (n mu) under replace_one.
@@ -108,7 +108,7 @@ class CoordinateDescent:
     Parameters
     ----------
     n_outer, n_inner : int, default=1 and None
-        T and K. ``n_inner=None``: 4 p.
+        T and K. ``n_inner=None``: four passes over all coordinates, 4 p steps or 4 p / ``block_size``.
     geometry : Geometry
         Clips and smoothness, declared or estimated privately.
     relative_step : float, default=1.0
@@ -118,7 +118,8 @@ class CoordinateDescent:
     importance : float, default=1.0
         The exponent of ``schedule="importance"``.
     block_size : int, default=1
-        Coordinates per step; blocks of more than one are answered by one vector release.
+        Coordinates per step; blocks of more than one are answered by one vector release. On a cluster, a step is a pass
+        over the records: p / ``block_size`` of them visit every coordinate once.
     average : {"uniform", "last"}, default="uniform"
         Whether an outer iteration ends at the mean of its inner iterates (the papers') or at the last one (which keeps
         exact zeros).
@@ -155,7 +156,7 @@ class CoordinateDescent:
 
     def inner(self, domain: Domain) -> int:
         """Return K."""
-        return self.n_inner or 4 * domain.n_features
+        return self.n_inner or 4 * math.ceil(domain.n_features / self.block_size)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T K coordinate sums, squared norms where the smoothness is estimated, a count where n is private."""

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 import traceback
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -24,7 +25,7 @@ from discreet.default import Recipe
 from discreet.errors import ClusterFailed, LedgerError, Unsupported
 from discreet.ledger import Ledger
 from discreet.scale import cluster
-from discreet.solvers import StochasticGradientDescent, VarianceReducedDescent
+from discreet.solvers import CoordinateDescent, StochasticGradientDescent, VarianceReducedDescent
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.curator.clusters.parted import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
@@ -115,6 +116,20 @@ def test_every_solver_and_loss_gives_the_bits_of_memory(processes, solver, name)
 @pytest.mark.parametrize("settings", [{"solver": SVRG}, {"neighbors": "add_remove"}, {"delta": 0.0, "solver": "gd"}])
 def test_one_worker_gives_the_bits_of_two(threads, settings):
     assert bits(fitted("logistic", 3, **settings)) == bits(fitted("logistic", **settings))
+
+
+def test_an_epoch_of_blocks_costs_as_many_passes_as_there_are_blocks(threads, monkeypatch):
+    """Four columns in blocks of two: two passes per epoch, one vector release each, with the bits of memory."""
+    solver = CoordinateDescent(block_size=2, schedule="cyclic", average="last")
+    expected = fitted("logistic", solver=solver)
+    passes = Passes(monkeypatch)
+    found = fitted("logistic", 3, solver=solver)
+    assert bits(found) == bits(expected)
+    (event,) = [event for event in found.certificate_.events if event.is_release]
+    assert passes.count == event.count == 4 * 2
+    single = fitted("logistic", 3, solver=replace(solver, block_size=1))
+    assert passes.count == 8 + 4 * 4
+    assert single.certificate_.events[0].count == 4 * 4
 
 
 @pytest.mark.parametrize("rows", [1, 3])
