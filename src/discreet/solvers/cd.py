@@ -11,7 +11,7 @@ Released: T K noisy sums of one gradient entry, each (1/z)-Gaussian-DP whatever 
 is in proportion to C_j. Privacy: sqrt(T K)/z-Gaussian-DP exactly; the law of j is irrelevant, being public.
 A quadratic penalty that is not separable, as L2 in whitened coordinates, is followed by parabolas above it, one per
 coordinate, which touch it where a pass begins: post-processing.
-Cost: one pass over one column per step, over a block's columns with ``block_size``. Wins where coordinates differ in scale: its noise is measured in the
+Cost: one pass over one column (a block of them) per step. Wins where coordinates differ in scale: its noise is in the
 coordinates' own units, so no feature pays for another.
 Utility (convex, T = 1): E F - F* <= p V / K + ||sigma||^2_{M^-1}, V = ||w0 - w*||_M^2 / 2 + F(w0) - F*; with the best K
 4 ||L||_{M^-1} sqrt(p V) / (n mu) under replace_one.
