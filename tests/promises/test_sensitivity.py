@@ -76,6 +76,20 @@ def test_every_solver_and_loss(case, loss, relation, has_persons, container, sta
     check(loss, case, relation, container, has_persons, most=4, start=start, near=0.0 if has_persons else None)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "loss", "relation"),
+    [
+        ("recipe: clipped", "logistic", "replace_one"),
+        ("recipe: weighted", "logistic", "add_remove"),
+        ("recipe: weighted", "squared", "add_remove"),
+    ],
+)
+def test_recipes(name, loss, relation):
+    """Pairs that planted bugs are found by, whatever else is registered."""
+    check(loss, cases()[name], relation, near=0.0)
+
+
 @pytest.mark.parametrize("name", [name for name, case in cases().items() if case.has_sums])
 def test_noise_is_never_used_twice(name):
     case = cases()[name]

@@ -268,7 +268,7 @@ MUTANTS = (
                 "n, admitted = float(curator._session.engine.n_units), curator.domain",
             ),
         ),
-        ("tests/promises/test_sensitivity.py::test_every_solver_and_loss[recipe: weighted-squared-add_remove]",),
+        ("tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-squared-add_remove]",),
         "of its sensitivity",
     ),
     Mutant(
@@ -282,7 +282,7 @@ MUTANTS = (
                 "min(self.weight_radius * rows.length, ",
             ),
         ),
-        ("tests/promises/test_sensitivity.py::test_every_solver_and_loss[recipe: weighted-logistic-add_remove]",),
+        ("tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-logistic-add_remove]",),
         "another lattice",
     ),
     Mutant(
@@ -296,7 +296,7 @@ MUTANTS = (
                 "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
             ),
         ),
-        ("tests/promises/test_sensitivity.py::test_every_solver_and_loss[recipe: clipped-logistic-replace_one]",),
+        ("tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",),
         "attribute: coef_",
     ),
     Mutant(
