@@ -38,12 +38,6 @@ _NO_PURE = (
 )
 
 
-def _require_positive(value: float, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0):
-        raise AccountingError(f"{what} of an event must be a positive, finite number")
-    return float(value)
-
-
 def _require_count(value: int, what: str, low: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise AccountingError(f"{what} of an event must be a whole number, at least {low}")
@@ -92,7 +86,10 @@ class Event:
 
     def __post_init__(self) -> None:
         for name in self._positive:
-            object.__setattr__(self, name, _require_positive(getattr(self, name), name))
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+                raise AccountingError(f"{name} of an event must be a positive, finite number")
+            object.__setattr__(self, name, float(value))
         _require_count(self.count, "count")
 
     @property

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +47,6 @@ from discreet.cli.terminal import INTERRUPTED, TERMINATED, Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
-    from discreet.curator import Source
     from discreet.ledger.account import Spent
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
@@ -196,7 +197,9 @@ def fit(
         if needs is not None:
             check_memory(needs)
         page = (title or _title(chosen, table)) if report else ""
-        _show(_fit_into(out, chosen, source, charge_id, page), out, as_json)
+        with _written_to(out, chosen, page):
+            chosen.fit(source, charge_id=charge_id)
+        _show(chosen, out, as_json)
 
 
 def _unit(declared: "Schema") -> str:
@@ -218,8 +221,9 @@ def _declared(schema: Path, formula: str | None) -> "Schema":
     return declared if formula is None else Schema.from_formula(formula, declared)
 
 
-def _fit_into(out: Path, model: "TableModel", source: "Source", charge_id: str | None, title: str) -> "TableModel":
-    """Fit, and write the folder: whole or not at all, its place found free before anything is charged.
+@contextmanager
+def _written_to(out: Path, model: "TableModel", title: str) -> Iterator[None]:
+    """Write the model that the block fits as a folder: whole or not at all, at a place that was free beforehand.
 
     An interruption reports what there is of the fit, and that the charge stays.
     """
@@ -228,7 +232,7 @@ def _fit_into(out: Path, model: "TableModel", source: "Source", charge_id: str |
     interruptions: list[BaseException] = []
     try:
         with new_folder(out) as folder:
-            model.fit(source, charge_id=charge_id)
+            yield
             write_folder(model, folder, _page(model, title, interruptions) if title else {})
         for interruption in interruptions:
             raise interruption
@@ -241,7 +245,6 @@ def _fit_into(out: Path, model: "TableModel", source: "Source", charge_id: str |
             raise
         reason = (error.strerror or "it cannot be written").lower()
         raise Refused(f"{out}: {reason}: no model was written; what was charged stays charged") from None
-    return model
 
 
 def _page(model: "TableModel", title: str, interruptions: list[BaseException]) -> dict[str, str]:

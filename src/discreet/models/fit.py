@@ -79,15 +79,15 @@ def choose_solver(
                 f"solver must be one of {', '.join(solver_names())}, or a solver object: GradientDescent(n_steps=50)"
             )
         return filled(solver, domain, loss, penalty, budget), ("solver configured by the user",)
-    if solver not in solver_names():
-        names = ", ".join(solver_names())
-        raise Unsupported(f"solver must be one of {names}, or a solver object such as GradientDescent(n_steps=50)")
     if solver == "auto":
         from discreet.default.explain import expectations  # here: a fit imports no solver but its own
         from discreet.default.table import Facts, choose
 
         chosen, why = choose(domain, loss, penalty, budget)
         return chosen, (why, *expectations(Facts(domain, loss, penalty, budget), chosen), DECLARED)
+    if solver not in SOLVERS.names():
+        names = ", ".join(solver_names())
+        raise Unsupported(f"solver must be one of {names}, or a solver object such as GradientDescent(n_steps=50)")
     return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
 
 

@@ -298,8 +298,8 @@ def warn_of_uncounted_fits(ledger: Any, dataset: str | None, groups: object) -> 
     ``cross_val_score``, and a task of a worker process are recognized by the line that called them. ``ledger=False``
     declares that nothing has to be charged, and is silent.
     """
-    search = _outermost_search()
-    if search is None or ledger is False:
+    search = None if ledger is False else _outermost_search()
+    if search is None:
         return
     if account_of(ledger, dataset) is None:
         _warn_of_repeated_fits(search)
