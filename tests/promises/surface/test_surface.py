@@ -93,7 +93,7 @@ def takes_anything(function: Any) -> set[str]:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return set()
-    loose = (Any, "Any", inspect.Parameter.empty)
+    loose = (Any, object, "Any", "object", inspect.Parameter.empty)
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return {one.name for one in parameters if one.annotation in loose and one.kind not in kinds} - {"self", "cls"}
 
