@@ -33,6 +33,9 @@ REGRESSORS = (
     "DPElasticNet",
     "DPHuberRegressor",
     "DPPoissonRegressor",
+    "DPNegativeBinomialRegressor",
+    "DPGammaRegressor",
+    "DPTweedieRegressor",
 )
 
 ALIKE = 4
@@ -169,7 +172,7 @@ def estimator(name: str, task: Task | None = None, *, worded: bool = False, name
     charged: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "ledger": False}
     if task is not None:
         charged = {**task.budget, **task.account}
-    return getattr(discreet, name)(bounds=bounds, solver=_GD, **charged)
+    return getattr(discreet.models, name)(bounds=bounds, solver=_GD, **charged)
 
 
 def _fit(name: str, task: Task, **how: bool) -> Any:
