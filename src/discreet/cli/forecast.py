@@ -23,6 +23,7 @@ from discreet.cli.terminal import Refused
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
+    from discreet.models.forecast.cluster import ClusterTime
     from discreet.models.forecast.forecast import Forecast
 
 
@@ -73,6 +74,9 @@ def forecast(
         list[float] | None,
         typer.Option("--cell", help="With --effects: the share of rows in which a yes/no column is true; repeatable."),
     ] = None,
+    cluster_workers: Annotated[
+        int | None, typer.Option(help="Predict the time of the fit on a Dask cluster of so many one-core workers, too.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast what privacy will cost in accuracy, or in standard errors. No data is read, and no budget is spent.
@@ -101,6 +105,8 @@ def forecast(
 
     - `discreet forecast -n 2000 -p 12 -e 0.5 --task regression --neighbors zero_out --plot forecast.png`
 
+    - `discreet forecast --rows 1000000000 --features 100 --cluster-workers 16`
+
     - `discreet forecast --rows 20000 --features 10 --effects --standard-error 0.02`
 
     - `discreet forecast --rows 20000 --features 10 --effects --mean 0.1 --cell 0.2 --cell 0.02`
@@ -119,15 +125,26 @@ def forecast(
         model, shape = _declared(schema, settings)
     else:
         model, shape = _model(task, classes, settings), {"p": features}
+    if cluster_workers is not None and (effects or cluster_workers < 1):
+        raise Refused("--cluster-workers is at least 1, and says nothing of --effects")
     if effects:
         wishes = {"standard_error": standard_error, "mean": mean, "cells": tuple(cells or ())}
         return _effects(model, rows, shape["p"], wishes, as_json=as_json)
     prediction = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(prediction, plot)
+    time = None if cluster_workers is None else _cluster_time(model, rows, cluster_workers, shape)
     if as_json:
-        return echo_json(prediction.to_dict())
+        return echo_json({**prediction.to_dict(), **({} if time is None else {"cluster": time.to_dict()})})
     _print(prediction, plot)
+    if time is not None:
+        typer.echo(str(time))
+
+
+def _cluster_time(model: Any, rows: int, workers: int, shape: Json) -> "ClusterTime":
+    from discreet.models.forecast.cluster import cluster_time
+
+    return cluster_time(model, rows, shape["p"], workers, shape.get("indicators"))
 
 
 def _refuse_mixture(effects: bool, plot: Path | None, ceiling: float | None, wishes: tuple[object, ...]) -> None:
