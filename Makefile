@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # tests start hundreds of processes: all of them use the bytecode of the first
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: venv demo test test-all lint format hooks bench accuracy experiments experiments-check audit docs lock release-check clean
+.PHONY: venv demo test test-all lint format hooks bench accuracy curves experiments experiments-check audit docs lock release-check clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -52,7 +52,15 @@ bench: $(STAMP)
 
 # the comparison of models as they come, on public tables in DATA: every solver at one budget, the default at all; goes on
 # where it stopped. PEERS are files that benchmarks/methods/peers.py wrote
-accuracy: $(STAMP)
+CURVES = -e 0.5 -e 1 -e 4 --seeds 4 --large-seeds 1 --out build/curves
+curves: $(STAMP)  # needs interpret-core
+	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --export build/tables --seeds 4
+	$(BIN)/python benchmarks/methods/peers.py dp_ebm --tables build/tables --out build/dp_ebm.json --seeds 2 \
+	  --epsilon 0.5 --epsilon 1 --epsilon 4
+	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --solver lines --solver curves $(CURVES) \
+	  --peers build/dp_ebm.json --curves docs/measured/curves.md --compared-curves docs/compared.md
+
+accuracy: $(STAMP) curves
 	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --epsilon 1 --relation zero_out
 	$(BIN)/python -m benchmarks accuracy --data $(or $(DATA),data) --solver auto --widen 3 $(addprefix --peers ,$(PEERS)) \
 	  --page docs/measured/accuracy.md --compared docs/compared.md

@@ -9,6 +9,7 @@ import typer
 from rich.progress import Progress
 
 from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol, write_tables
+from benchmarks.pages import curves as curve_pages
 from benchmarks.pages.accuracy import Summary, compared, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
@@ -40,6 +41,10 @@ def accuracy(
     page: Annotated[Path | None, typer.Option(help="A Markdown page whose generated tables are replaced.")] = None,
     compared_page: Annotated[
         Path | None, typer.Option("--compared", help="A Markdown page whose generated short comparison is replaced.")
+    ] = None,
+    curves: Annotated[Path | None, typer.Option(help="A Markdown page whose tables of curves are replaced.")] = None,
+    compared_curves: Annotated[
+        Path | None, typer.Option(help="A Markdown page whose short table of curves is replaced.")
     ] = None,
     export: Annotated[Path | None, typer.Option(help="Write the encoded tables to a folder, and stop.")] = None,
 ) -> None:
@@ -87,6 +92,8 @@ def accuracy(
     (out / "accuracy.md").write_text(text + "\n", encoding="utf-8")
     rewrite(page, text, "accuracy")
     rewrite(compared_page, compared(summary), "accuracy")
+    rewrite(curves, curve_pages.markdown(summary), "curves")
+    rewrite(compared_curves, curve_pages.short(summary), "curves")
     console.print(text, markup=False, soft_wrap=True)
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)
 

@@ -149,10 +149,11 @@ def compared(summary: Summary) -> str:
             for _, method, relation in SHORT
         ]
         rows.append([f"{epsilon:g}", *cells])
-    return "\n".join(_rows(["epsilon", *(title for title, _, _ in SHORT)], rows)).rstrip()
+    return "\n".join(as_table(["epsilon", *(title for title, _, _ in SHORT)], rows)).rstrip()
 
 
-def _rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def as_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table, and an empty line."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|", *lines, ""]
 
@@ -178,7 +179,7 @@ def _gap_table(summary: Summary, task: str, relation: str) -> list[str]:
         rank = f"{ranks[method]:.1f}" if method in ranks else "–"
         rows.append([method, *cells, overall, rank, f"{len(tables[method])} of {len(summary.sets(task))}"])
     epsilons = [f"{epsilon:g}" for epsilon in summary.epsilons]
-    return _rows(["method, epsilon =", *epsilons, "mean", "mean rank", "tables"], rows)
+    return as_table(["method, epsilon =", *epsilons, "mean", "mean rank", "tables"], rows)
 
 
 def _set_table(summary: Summary, task: str) -> list[str]:
@@ -194,7 +195,7 @@ def _set_table(summary: Summary, task: str) -> list[str]:
         rows.append([facts["title"], size, *cells, f"{free:.3f}", f"{trivial:.3f}"])
     epsilons = [f"{epsilon:g}" for epsilon in summary.epsilons]
     metric = "accuracy" if task == "classification" else "R²"
-    return _rows(["table", "rows × columns", *epsilons, f"{metric} without privacy", "trivial"], rows)
+    return as_table(["table", "rows × columns", *epsilons, f"{metric} without privacy", "trivial"], rows)
 
 
 def against_trivial(summary: Summary, task: str, method: str = DEFAULT) -> dict[str, list[Standing]]:
@@ -230,7 +231,7 @@ def _worst(summary: Summary, task: str) -> list[str]:
         return []
     metric = "Accuracy" if task == "classification" else "R²"
     head = f"{metric} of the default less the trivial predictor's, where it is least (± standard error over seeds):"
-    return [head, "", *_rows(["table", "epsilon, relation", "difference", "points below by two errors"], rows)]
+    return [head, "", *as_table(["table", "epsilon, relation", "difference", "points below by two errors"], rows)]
 
 
 def _held_out(summary: Summary) -> list[str]:
@@ -250,7 +251,7 @@ def _held_out(summary: Summary) -> list[str]:
     return [
         "**The default on tables that no rule was chosen on**, and on the others: mean gap.",
         "",
-        *_rows(head, rows),
+        *as_table(head, rows),
     ]
 
 
@@ -275,7 +276,7 @@ def _widened(summary: Summary) -> list[str]:
     if not rows:
         return []
     head = f"**Ranges declared too wide**: mean gap of the default at epsilon = {WIDENED_EPSILON:g}."
-    return [head, "", *_rows(["ranges", "outcome", "relation", "as declared", "too wide", "cost"], rows)]
+    return [head, "", *as_table(["ranges", "outcome", "relation", "as declared", "too wide", "cost"], rows)]
 
 
 @dataclass(frozen=True)
@@ -358,7 +359,7 @@ def _by_name(summary: Summary, epsilon: float, relation: str) -> list[str]:
     return [
         f"**Every solver by name**, epsilon = {epsilon:g}, `{relation}`: mean gap over {' and '.join(counts)}.",
         "",
-        *_rows(head, rows),
+        *as_table(head, rows),
         f"Solvers differ most {'; '.join(spreads)}.",
         "",
     ]
@@ -383,7 +384,7 @@ def _run_counts(summary: Summary) -> list[str]:
     for method, (small, large) in counts.items():
         rows[_span(small), _span(large)].append(method)
     head = ["method", f"runs of a point on tables with fewer than {SMALL:,} rows", "on others"]
-    return _rows(head, [[", ".join(methods), *spans] for spans, methods in rows.items()]) if rows else []
+    return as_table(head, [[", ".join(methods), *spans] for spans, methods in rows.items()]) if rows else []
 
 
 def _span(counts: set[int]) -> str:

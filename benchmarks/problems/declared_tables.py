@@ -64,9 +64,9 @@ class DeclaredTable:
             elif self.numeric[first]:
                 kinds[column] = Number((float(low[first]), float(high[first])))
             else:
-                kinds[column] = Boolean(true=(1.0,), false=(0.0,))
+                kinds[column] = Boolean()
         target = Target(TARGET, classes=self.bounds.classes, range=self.bounds.target)
-        return Schema(kinds, target)
+        return Schema(kinds, target, missing_texts=("",))
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -78,7 +78,7 @@ class DeclaredTable:
                 labels = np.array([*(self.names[j].partition("=")[2] for j in places), ""], dtype=object)
                 found[column] = labels[np.where(part.any(axis=1), part.argmax(axis=1), len(places))]
             else:
-                found[column] = part[:, 0]
+                found[column] = part[:, 0] if self.numeric[places[0]] else part[:, 0] > 0.5
         return found
 
     @property

@@ -11,6 +11,7 @@ from benchmarks.__main__ import app
 from benchmarks.comparisons import accuracy
 from benchmarks.comparisons.accuracy import Comparison, Point, Protocol, parts, private_run, run_key
 from benchmarks.measures.gap import gap, learned, scores
+from benchmarks.pages import curves
 from benchmarks.pages.accuracy import Summary, against_trivial, markdown
 
 NOWHERE = Path("nowhere")
@@ -105,3 +106,23 @@ def test_one_command_writes_numbers_and_tables(tmp_path, monkeypatch):
     refused = CliRunner().invoke(app, ["accuracy", "--data", str(tmp_path), "--set", "adult", "--jobs", "1"])
     assert refused.exit_code == 2
     assert "adult.csv.gz" in refused.output
+
+
+def test_lines_and_curves_stand_next_to_each_other():
+    runs = [made(method, value) for method, value in (("lines", 0.7), ("curves", 0.8), ("dp_ebm", 0.6))]
+    summary = Summary({"references": {"s": LABELS}, "runs": [{**run, "split": 0} for run in runs]})
+    page = curves.markdown(summary)
+    assert "| Labels | 0.700 / 0.800 / 0.600 |" in page
+    assert "+0.1000 (+0.1000)" in page
+    assert "| Labels, AUC | 1 | 0.700 | 0.800 | 0.600 | 1 of 1 |" in curves.short(summary)
+
+
+def test_table_models_run():
+    protocol = Protocol(
+        sets=accuracy.SYNTHETIC, solvers=("lines", "curves"), epsilons=(1.0,), relations=("zero_out",), seeds=1
+    )
+    found = Comparison(protocol, NOWHERE).run()
+    assert {(run["set"], run["method"]) for run in found["runs"]} == {
+        (name, method) for name in accuracy.SYNTHETIC for method in ("lines", "curves")
+    }
+    assert not found["absent"]

@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.comparisons.accuracy import write_tables
 from benchmarks.problems import declared_tables as declared
+from discreet.bounds import Bounds
+from discreet.curator import Layout
 
 REAL = Path(os.environ.get("DISCREET_DATA", "data"))
 TOY = {
@@ -91,3 +93,19 @@ def test_real_tables_have_the_declared_columns(name):
     for column in declared.declarations()[name].get("categories", {}):
         of = [j for j, made in enumerate(table.names) if made.startswith(f"{column}=")]
         assert np.array_equal(table.X[:, of].sum(axis=1), np.ones(len(table.y)))
+
+
+def test_a_schema_says_what_columns_say():
+    table = declared.DeclaredTable(
+        "t",
+        "T",
+        np.array([[1.0, 0.0, 30.0, 1.0], [0.0, 0.0, 90.0, 0.0]]),
+        np.array([0.0, 1.0]),
+        ("ward=a", "ward=b", "age", "smoker"),
+        Bounds([(0, 1), (0, 1), (18, 90), (0, 1)], classes=(0, 1)),
+        np.array([False, False, True, False]),
+    )
+    assert [type(kind).__name__ for kind in table.schema.columns.values()] == ["Category", "Number", "Boolean"]
+    assert table.columns["ward"].tolist() == ["a", ""]
+    encoded = Layout(table.schema).encode(table.columns, 2)
+    np.testing.assert_allclose(encoded, [[1, 0, 0, -2 / 3, 1], [0, 0, 1, 1, -1]])
