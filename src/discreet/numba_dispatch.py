@@ -1,4 +1,4 @@
-"""What numba is told of functions that dispatch on a NamedTuple's class (``scalar_functions``).
+"""What numba has to know of functions that dispatch on a NamedTuple's class (``scalar_functions``).
 
 Numba resolves such a call while compiling, so that it costs what a direct call costs, and caches it.
 

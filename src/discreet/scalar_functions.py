@@ -1,7 +1,7 @@
 """Functions that dispatch on a NamedTuple's class, in plain Python and inside compiled kernels.
 
 ``f = scalar_function("f")`` makes ``f(obj, ...)``; ``@f.of(cls)`` says what it means for ``cls``. Plain Python needs no
-compiler: what numba has to know (``numba_dispatch``) it is told when it is loaded, so that a model can be configured,
+compiler: numba learns what it has to know (``numba_dispatch``) when it is loaded, so that a model can be configured,
 printed, priced and used to predict without it.
 """
 
@@ -25,7 +25,7 @@ def when_compiling(register: Callable[[], object]) -> Callable[[], object]:
 
 
 def tell_compiler() -> None:
-    """Tell numba what it was not told yet, in the order of registration."""
+    """Tell numba what is waiting for it, in the order of registration."""
     while _waiting:
         _waiting.pop(0)()
 
