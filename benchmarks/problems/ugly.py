@@ -2,6 +2,7 @@
 
 A seed decides the number of columns (1 to 30), what each is (``KINDS``), how large its effect is, how rare, steep,
 skewed, dispersed or contaminated the outcome is, whether there is an intercept, and whether persons have several rows.
+Seeds from ``NEWER`` on have further columns and outcomes.
 The truth is what the model tends to without privacy: its coefficients on a very large table of the same law.
 """
 
@@ -25,6 +26,8 @@ WIDTH = 2.4
 """Of Huber's loss: about two deviations of the errors."""
 ROWS_PER_PERSON = 4
 MOST_COUNT = 60.0
+OFF_CENTER = 2010.0
+NEWER = 100
 TAIL_END = 60.0
 
 
@@ -37,6 +40,11 @@ class Column:
     low: float
     high: float
     effect: float
+
+    @property
+    def middle(self) -> float:
+        """Where a column far from 0 is; 0 for others."""
+        return OFF_CENTER if self.kind == "off center" else 0.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,9 @@ class Ugly:
 
     def _targets(self, rng: np.random.Generator, X: Array) -> Array:
         m = X @ self.effects + self.intercept
+        m = m - sum(column.middle * column.effect for column in self.columns)
+        if self.outcome == "bent":
+            m = m + 0.3 * np.minimum(np.square(m - self.intercept), 9.0)
         if self.persons:
             m = m + np.repeat(rng.normal(0, 0.5, -(-len(X) // ROWS_PER_PERSON)), ROWS_PER_PERSON)[: len(X)]
         if self.model == "logistic":
@@ -107,6 +118,7 @@ class Ugly:
         if self.model == "poisson":
             rate = np.exp(np.minimum(m, 5.0))
             mixed = rate * rng.gamma(0.4, 2.5, len(m)) if self.outcome == "dispersed" else rate
+            mixed = mixed * (rng.random(len(m)) < 0.3) if self.outcome == "inflated" else mixed
             return np.minimum(rng.poisson(mixed), MOST_COUNT).astype(float)
         return np.clip(self._numbers(rng, m), *self._span)
 
@@ -118,6 +130,10 @@ class Ugly:
             return np.asarray(np.exp(np.minimum(0.5 * m, 4.0) + e))
         if self.outcome == "zeros":
             return np.asarray((rng.random(len(m)) < 0.2) * np.exp(np.minimum(0.5 * m, 3.0) + 0.7 * e))
+        if self.outcome == "heavy":
+            return np.asarray(m + rng.standard_t(3, len(m)))
+        if self.outcome == "rounded":
+            return np.asarray(np.rint(m + e))
         if self.outcome == "contaminated":
             return np.asarray(m + e + (rng.random(len(m)) < 0.02) * rng.normal(0, 8, len(m)))
         return np.asarray(m + e)
@@ -162,6 +178,15 @@ KINDS: dict[str, tuple[Draw, float, float, float]] = {
     "product": (_product, -1.0, 1.0, 0.2),
     "knot": (_knot, 0.0, 1.0, 0.25),
 }
+MORE_KINDS: dict[str, tuple[Draw, float, float, float]] = {
+    "exponential": (lambda rng, n, _: rng.exponential(1.0, n), 0.0, 20.0, 1.0),
+    "heavy": (lambda rng, n, _: rng.standard_t(3, n), -40.0, 40.0, 1.7),
+    "count": (lambda rng, n, _: rng.poisson(2.0, n).astype(float), 0.0, 30.0, 1.4),
+    "grade": (lambda rng, n, _: rng.choice(5, n, p=[0.6, 0.2, 0.1, 0.07, 0.03]).astype(float), 0.0, 4.0, 1.1),
+    "block": (lambda rng, n, before: 0.9 * before[0] + 0.2 * rng.normal(size=n), -2.0, 2.0, 0.5),
+    "off center": (lambda rng, n, _: rng.uniform(OFF_CENTER - 10, OFF_CENTER + 10, n), 1950.0, 2050.0, 5.8),
+}
+"""What newer seeds draw from, too."""
 FIRST = ("number", "normal")
 """What twins, products and knots are made of."""
 MADE = ("twin", "product", "knot")
@@ -173,23 +198,40 @@ OUTCOMES = {
     "huber": ("normal", "unequal", "contaminated"),
     "poisson": ("common", "rare", "dispersed"),
 }
-START = {"5 %": -3.2, "1 %": -4.9, "0.3 %": -6.1, "rare": -3.0, "steep": 0.5, "zeros": 1.0, "lognormal": 0.5}
+MORE_OUTCOMES = {
+    "logistic": ("90 %", "bent"),
+    "linear": ("heavy", "rounded", "bent"),
+    "ridge": ("heavy", "bent"),
+    "huber": ("heavy", "rounded"),
+    "poisson": ("inflated", "bent"),
+}
+START = {
+    "90 %": 2.2,
+    "5 %": -3.2,
+    "1 %": -4.9,
+    "0.3 %": -6.1,
+    "rare": -3.0,
+    "steep": 0.5,
+    "zeros": 1.0,
+    "lognormal": 0.5,
+}
 RARE_OUTCOMES = ("1 %", "0.3 %", "rare")
 
 
 def ugly(model: str, seed: int) -> Ugly:
     """Return the law of a model and a seed."""
     rng = np.random.default_rng([seed, MODELS.index(model), 29])
-    outcome = str(rng.choice(OUTCOMES[model]))
+    newer = seed >= NEWER
+    outcome = str(rng.choice(MORE_OUTCOMES.get(model, OUTCOMES[model]) if newer else OUTCOMES[model]))
     most = 5 if outcome in RARE_OUTCOMES else 12 if model == "softmax" else 30
     count = int(rng.choice([c for c in COUNTS if c <= most]))
-    kinds = _kinds(rng, count, rare=outcome not in RARE_OUTCOMES and model != "softmax")
+    kinds = _kinds(rng, count, rare=outcome not in RARE_OUTCOMES and model != "softmax", newer=newer)
     steep = {"steep": 2.5}.get(outcome, 0.5)
     sizes = rng.uniform(0.3, 1.0, count) * rng.choice([-1.0, 1.0], count) * (rng.random(count) < 0.7)
     sizes *= steep / max(1.0, np.sqrt(np.square(sizes).sum()))
     columns = []
     for kind, size in zip(kinds, sizes, strict=True):
-        draw, low, high, deviation = KINDS[kind]
+        draw, low, high, deviation = (KINDS | MORE_KINDS)[kind]
         rare = kind.startswith("rare")
         effect = float(np.sign(size) if rare else size / deviation)
         columns.append(Column(kind, draw, low, high, effect))
@@ -199,8 +241,9 @@ def ugly(model: str, seed: int) -> Ugly:
     return Ugly(model, seed, tuple(columns), intercept, fit_intercept, persons, outcome)
 
 
-def _kinds(rng: np.random.Generator, count: int, *, rare: bool) -> list[str]:
+def _kinds(rng: np.random.Generator, count: int, *, rare: bool, newer: bool = False) -> list[str]:
     choices = [kind for kind in KINDS if kind not in MADE and (rare or not kind.startswith("rare"))]
+    choices += [kind for kind in MORE_KINDS if count > 1 or kind != "block"] * newer
     if count == 1:
         return [str(rng.choice(choices))]
     kinds = [str(rng.choice(FIRST)), str(rng.choice(FIRST))][:count]

@@ -44,7 +44,7 @@ def quoted(name, n, p, epsilon, relation, delta=None, **words):
     ],
 )
 def test_the_advice_of_a_refusal_can_be_followed(name, n, p, relation, delta):
-    """More rows, a larger epsilon, fewer columns: each by itself; a third less of any is refused again."""
+    """More rows, a larger epsilon, fewer columns: each by itself; half of any is refused again."""
     with pytest.raises(Unsupported) as refused:
         quoted(name, n, p, 1.0, relation, delta)
     said = str(refused.value)
@@ -64,7 +64,7 @@ def test_the_advice_of_a_refusal_can_be_followed(name, n, p, relation, delta):
     for less in (
         []
         if name == "poisson"
-        else ((2 * rows // 3, p, 1.0), (n, p, 0.66 * epsilon), (n, int(fewer[1]) + 1 if fewer else 1, 1.0))
+        else ((rows // 2, p, 1.0), (n, p, 0.5 * epsilon), (n, 2 * int(fewer[1]) + 1 if fewer else 1, 1.0))
     ):
         with pytest.raises(Unsupported, match="Too few rows"):
             quoted(name, *less, relation, delta)

@@ -50,10 +50,10 @@ SIGNAL = 0.35
 BEGUN = 0.6
 """What is taken of the law's coefficients as the start of the steps."""
 EMPTY, SURE, FEW_RUNS = 0.5, 0.8, 12
-"""A fit that shows some effect less often than the first is refused before it is charged; what is advised shows some
-at least as often as the second; runs that decide it."""
-PLENTY, EVEN = 0.05, 0.5
-"""With this part of the shortage that is allowed, and with even classes, nothing has to be rehearsed."""
+"""A fit that shows an effect less often than the first is refused before it is charged; what is advised shows it at
+least as often as the second; runs that decide it."""
+PLENTY, FAR_SHORT = 0.05, 4.0
+"""With so little shortage nothing has to be rehearsed, and with so much nothing is shown."""
 MOST = 2.0**24
 """Times as many rows, or as large an epsilon, are looked at for advice."""
 
@@ -331,16 +331,16 @@ def usual_law(loss: Loss, cells: tuple[float, ...] = (), mean: float | None = No
     return law
 
 
-def chance_of_any(
+def chance(
     solver: "Sandwich", domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law, runs: int = FEW_RUNS
 ) -> float:
-    """Return how likely the summary is to show any effect; 0 below the least public signal, 1 far above it."""
+    """Return how likely an effect is to be shown, in the mean of columns; 1 far above the least signal."""
     lack = shortage(domain, loss, budget)
-    if lack > 1.0 or loss.n_outputs > 1:
+    if lack < PLENTY and not law.cells:
+        return 1.0
+    if loss.n_outputs > 1:
         return float(lack <= 1.0)
-    if not law.cells and (lack < PLENTY or (not loss.log_link and (math.isnan(law.mean) or law.mean == EVEN))):
-        return 1.0  # the least signal was set where such tables show nearly all of their effects
-    return rehearse(solver, domain, loss, penalty, budget, law, runs).some
+    return float(rehearse(solver, domain, loss, penalty, budget, law, runs).chances.mean())
 
 
 def too_few(
@@ -361,7 +361,7 @@ def too_few(
         return None
 
     def suffices(domain: Domain, budget: Budget, least: float = SURE) -> bool:
-        return chance_of_any(complete(domain, budget), domain, loss, penalty, budget, law) >= least
+        return chance(complete(domain, budget), domain, loss, penalty, budget, law) >= least
 
     def with_columns(columns: int) -> bool:
         ranges = None if domain.ranges is None else domain.ranges[:columns]
@@ -370,20 +370,21 @@ def too_few(
 
     if suffices(domain, budget, EMPTY):
         return None
+    near = max(1.0, shortage(domain, loss, budget) / FAR_SHORT)
     rows = _least(
         lambda rows: suffices(
             replace(domain, n=math.ceil(rows)), replace(budget, delta=budget.delta * (n / math.ceil(rows)) ** 2)
         ),
-        n,
+        n * near,
     )
-    epsilon = _least(lambda epsilon: suffices(domain, replace(budget, epsilon=epsilon)), budget.epsilon)
+    epsilon = _least(lambda epsilon: suffices(domain, replace(budget, epsilon=epsilon)), budget.epsilon * near)
     columns = _most(with_columns, p)
     unit = "persons" if domain.grouped else "rows"
     fewer = f", or at most {_counted(columns)}" if columns else ""
     larger = "" if epsilon is None else f"; with these {unit} epsilon = {epsilon:g}{fewer}"
     needed = "far more" if rows is None else f"about {rows:,.0f}"
     return (
-        f"Too few {unit} for standard errors: most or all effects would probably be hidden. You have {n:,} {unit}. "
+        f"Too few {unit} for standard errors: most effects would probably be hidden. You have {n:,} {unit}. "
         f"At epsilon = {budget.epsilon:g}, {_counted(p)} need {needed} {unit}{larger}. Nothing was released; "
         f"even_if_empty=True (--even-if-empty) fits anyway{f' ({FORECAST})' if domain.n_outputs == 1 else ''}"
     )
