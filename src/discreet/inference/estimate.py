@@ -573,7 +573,8 @@ class Refinement:
         """Return the covariance of the sum of scores at ``v``, and the deviation of its noise.
 
         In the Hessian's coordinates it is I where the model is right, variances are equal and a person's rows are all
-        alike: of what noise leaves open, the nearest to that is taken.
+        alike, and a multiple of I where persons' rows differ. The multiple is the median of all directions', as near to
+        1 as its noise leaves open; of what noise leaves open in a direction, the nearest to the multiple is taken.
         """
         loss, hessian = self.curator.loss, (metric.vectors * metric.floored) @ metric.vectors.T
         likelihood = loss.task == "classification" or self.counts is not None
@@ -591,7 +592,9 @@ class Refinement:
         back = (vectors / np.sqrt(values)) @ vectors.T
         ratios, axes = np.linalg.eigh(back @ scores @ back)
         doubt = 2.0 * unit * clip * np.square(back @ axes).sum(axis=0)
-        ratios = np.clip(1.0, ratios - doubt, ratios + doubt)
+        middle, open_to = float(np.median(ratios)), float(np.median(doubt)) * math.sqrt(math.pi / (2.0 * len(ratios)))
+        usual = min(max(1.0, middle - open_to), middle + open_to)
+        ratios = np.clip(usual, ratios - doubt, ratios + doubt)
         return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
 
 
