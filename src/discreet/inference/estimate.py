@@ -68,6 +68,8 @@ an effect that lies mostly in other directions little is lost."""
 DOUBTFUL = 0.25
 """An effect is not shown where the noise of the Hessian is this part of its information: it would mostly be shown when
 noise happens to make it look certain."""
+ROOM = 2.0
+"""How many times farther than far-out values a range goes that has room for those which decide an effect."""
 USUAL = 2.5
 """Slopes of so many deviations are usual, also in few rows."""
 TWO_VALUED = 0.25
@@ -163,8 +165,11 @@ class Extents:
 
     @property
     def far(self) -> "NDArray[np.bool_]":
-        """Which columns of whitened rows may have far-out values, a rare one of two apart."""
-        return np.append(~self.two_valued & (self.ends > FAR_OUT), np.zeros(int(self.intercept), dtype=bool))
+        """Which columns of whitened rows may have far-out values: their ranges have room, and they are not two-valued.
+
+        With others in the model a column goes farther than by itself: hence the room.
+        """
+        return np.append(~self.two_valued & (self.ends > ROOM * FAR_OUT), np.zeros(int(self.intercept), dtype=bool))
 
 
 class LimitedSteps:
