@@ -89,7 +89,7 @@ def targets_of(name: str) -> Any:
     """Return targets that an estimator takes."""
     if name == "DPPoissonRegressor":
         return COUNTS
-    return LABELS if issubclass(getattr(discreet, name), models.DPLogisticRegression.__mro__[1]) else NUMBERS
+    return LABELS if issubclass(getattr(models, name), models.DPLogisticRegression.__mro__[1]) else NUMBERS
 
 
 def right(name: str) -> Words:
@@ -101,12 +101,12 @@ def right(name: str) -> Words:
 
 def fit(name: str, account: Words, words: Words) -> Any:
     """Fit an estimator."""
-    return getattr(discreet, name)(**{**right(name), **account, **words}).fit(X, targets_of(name))
+    return getattr(models, name)(**{**right(name), **account, **words}).fit(X, targets_of(name))
 
 
 def _fit_with(name: str, account: Words, words: Words) -> Any:
     given = {"X": X, "y": targets_of(name), **words}
-    return getattr(discreet, name)(**right(name), **account).fit(**given)
+    return getattr(models, name)(**right(name), **account).fit(**given)
 
 
 @cache
@@ -137,7 +137,7 @@ def _estimators() -> Iterator[Entry]:
         yield Entry(name, names_of(cls), partial(fit, name))
         yield Entry(f"{name}.fit", names_of(cls.fit)[1:], partial(_fit_with, name))
     for name in WITH_METHODS:
-        for method, thing in inspect.getmembers(getattr(discreet, name), inspect.isfunction):
+        for method, thing in inspect.getmembers(getattr(models, name), inspect.isfunction):
             own = thing.__module__.startswith("discreet.") and not method.startswith("_")
             found = tuple(word for word in names_of(thing) if method == "quote" or word not in SEEN)
             if own and method not in ("fit", "set_params") and found:
