@@ -105,7 +105,7 @@ def expectations(facts: Facts, solver: Solver) -> tuple[str, str]:
 
 
 def prediction(facts: Facts, solver: Solver) -> str:
-    """Return what privacy will probably cost, in words: by this formula alone, wherever it is told; "" for none."""
+    """Return what privacy will probably cost, in words: by this formula alone, wherever it is shown; "" for none."""
     if not isinstance(solver, Recipe) or not facts.budget.is_private or facts.budget.is_pure:
         return ""
     expected = forecast_for(facts, solver)

@@ -184,7 +184,7 @@ CLEAR, LEAST_ROWS = 3.5, 0.5
 """A count is believed from so many deviations of its noise on: dozens of shells are looked at."""
 FAR_OUT, SOME = 5.0, 1.0
 """Entries beyond so many deviations are far out (of a normal column none is), and so many deviations of a count's noise
-say that a column has some: to hide an effect in vain costs less than to show a wrong one."""
+say that a column has some: to hide an effect for nothing costs less than to show a wrong one."""
 FALL, SLOWEST = 2, 2.0
 """Over how many shells the fall of a tail is taken, and its least power: a mean has to exist."""
 MEAN_POWER, MEAN_POWER_OF_HESSIANS, MARKOV = 2.5, 1.9, 4.0

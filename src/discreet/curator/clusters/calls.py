@@ -79,7 +79,7 @@ def made_of(part: Part, message: bytes, asked: bytes | None = None) -> Any:
 
 
 def told_of(part: Part, message: bytes, asked: bytes | None = None) -> bytes:
-    """Return what a task tells of a part."""
+    """Return what a task reports of a part."""
     return packed(made_of(part, message, asked))
 
 
@@ -91,7 +91,7 @@ def made_from(number: int, message: bytes, *given: Any) -> Any:
 
 
 def told_from(number: int, message: bytes, *given: Any) -> bytes:
-    """Return what a task tells of the rows of a part."""
+    """Return what a task reports of the rows of a part."""
     return packed(made_from(number, message, *given))
 
 
@@ -102,7 +102,7 @@ def made_of_pieces(number: int, finish: bytes, *pieces: Any) -> Any:
 
 
 def told_of_pieces(number: int, finish: bytes, *pieces: Any) -> bytes:
-    """Return what is told of a new part."""
+    """Return what is reported of a new part."""
     return packed(made_of_pieces(number, finish, *pieces))
 
 
@@ -151,7 +151,7 @@ def unpickled(row: Any) -> Any:
 
 
 def asked_by_number(part: Any, *, message: bytes, asked: Sequence[bytes] | None, tells: bool) -> Any:
-    """Return what a call makes or tells of a part, asked by the number that it has had since it was encoded."""
+    """Return what a call makes or reports of a part, asked by the number that it has had since it was encoded."""
     run = told_of if tells else made_of
     if isinstance(part, Failed) or asked is None:
         return run(part, message)
