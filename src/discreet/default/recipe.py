@@ -52,7 +52,14 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
 from discreet.default.rows import Rows, Units, declared_features, declared_rows
-from discreet.default.target import best_constant, best_log_mean, class_shares, search_releases, search_target
+from discreet.default.target import (
+    best_constant,
+    best_log_mean,
+    class_shares,
+    constant_doubt,
+    search_releases,
+    search_target,
+)
 from discreet.default.weighted import Step, Weighted, columns, flat, inside
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, slope_at_zero
@@ -383,20 +390,24 @@ class Recipe:
         return rows.solution(mean, trace, admitted, curator.loss), trace
 
     @staticmethod
-    def _started(loss: Loss, rows: Rows, penalty: Penalty, admitted: Domain, classes: Floats | None) -> Rows:
+    def _started(
+        loss: Loss, rows: Rows, penalty: Penalty, admitted: Domain, classes: tuple[Floats, float] | None
+    ) -> Rows:
         """Return the rows with where steps start: at the constant that the released target is best predicted by."""
         if classes is None and not (loss.log_link and admitted.intercept and admitted.start is None):
             return rows  # at zero, or where the user says
         w, strength = admitted.starting_point, penalty.strong_convexity
         if classes is None:
             w[-1] = best_log_mean(loss, rows.target.center, strength)
+            doubt: Floats | float = math.hypot(CLASSES.shift, rows.target.noise / rows.target.center)
         else:
-            w[-1] = best_constant(loss, classes, strength)
-        return replace(rows, start=rows.recoding.recoded(w), margin=float(w[-1]) if w.ndim == 1 else 0.0)
+            w[-1], doubt = best_constant(loss, classes[0], strength), constant_doubt(loss, *classes, strength)
+        margin = float(w[-1]) if w.ndim == 1 else 0.0
+        return replace(rows, start=rows.recoding.recoded(w), margin=margin, doubt=doubt)
 
     @staticmethod
-    def _class_shares(curator: "Curator", admitted: Domain, n: float) -> Floats:
-        """Return the noisy shares of classes, at least their noise: by the constant's entry of the gradient at 0.
+    def _class_shares(curator: "Curator", admitted: Domain, n: float) -> tuple[Floats, float]:
+        """Return the noisy shares of classes, and their noise: by the constant's entry of the gradient at 0.
 
         Of several outputs by the gradient of rows that are a constant.
         """
@@ -409,7 +420,8 @@ class Recipe:
             curator.recode(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0), once=True)
             gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0]
         query = "noisy_coordinate_gradient" if loss.n_outputs == 1 else "noisy_gradient"
-        return class_shares(loss, np.atleast_1d(gradient) / n, noises(curator, query)[0] * clip / n)
+        noise = noises(curator, query)[0] * clip / n
+        return class_shares(loss, np.atleast_1d(gradient) / n, noise), noise
 
     def _calibrated(
         self,

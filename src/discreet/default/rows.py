@@ -104,7 +104,8 @@ class Rows:
 
     ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``widest`` the
     largest that noise may hide, ``mean`` their mean; ``spectrum`` is for the trace of the noise, None where nothing was
-    estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0).
+    estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0), off
+    the best one by about ``doubt``.
     """
 
     target: Target
@@ -116,6 +117,7 @@ class Rows:
     spectrum: Spectrum | None = None
     start: Floats | None = None
     margin: float = 0.0
+    doubt: Floats | float = math.inf
 
     def predictor(self, v: Floats) -> tuple[float, float]:
         """Return the mean of the predictor v and the largest deviation that it may have, at least a hundredth.
@@ -136,7 +138,8 @@ class Rows:
     def shrunk(self, v: Floats, steps: DescentTrace, loss: Loss) -> Floats:
         """Shrink what steps added up to by what is noise in it.
 
-        A predictor's variance, and the square of its constant, are not likely to be beyond ``PREDICTED``.
+        A predictor's variance, and the square of its constant, are not likely to be beyond ``PREDICTED``; a constant
+        that steps started from is known up to its doubt, so that they count as far as they know it better.
         """
         features, likely = len(self.recoding.center), PREDICTED[loss.task]
         noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
@@ -144,7 +147,8 @@ class Rows:
         variance = max(float(np.trace(self.moment[:features, :features])), TINY)
         slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance) * slopes
         if len(constants):
-            constants = constants * (likely / (likely + float(self.moment[-1, -1]) * noise**2))
+            square = np.minimum(likely, np.square(self.doubt))
+            constants = constants * (square / (square + float(self.moment[-1, -1]) * noise**2))
         return np.concatenate([slopes.reshape(v[:features].shape), constants])
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:

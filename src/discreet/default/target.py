@@ -28,6 +28,7 @@ from scipy.special import logsumexp, softmax
 
 from discreet.accounting.plan import Release
 from discreet.losses.base import Loss, derivative, value
+from discreet.solvers.calibration import CLASSES
 from discreet.solvers.coordinates import TINY, Target, noise_of, shares_to_noise
 from discreet.solvers.settings import LARGEST
 from discreet.typing import Floats
@@ -106,6 +107,19 @@ def class_shares(loss: Loss, gradient: Floats, noise: float) -> Floats:
     kept = UNEVEN**2 / (UNEVEN**2 + noise**2)
     shares = np.maximum(1.0 / count + kept * (shares - 1.0 / count), max(TINY, min(noise, 0.5 / count)))
     return np.asarray(shares / shares.sum())
+
+
+def constant_doubt(loss: Loss, shares: Floats, noise: float, strength: float) -> Floats | float:
+    """Return about how far the constant of noisy shares is from the best: by their noise, and by what columns do.
+
+    ``noise`` is that of the mean gradient that told them.
+    """
+    if loss.n_outputs > 1:
+        return np.asarray(np.hypot(CLASSES.shift, noise / shares))
+    off = noise / abs(float(derivative(loss, 0.0, 1.0)) - float(derivative(loss, 0.0, -1.0)))
+    ends = (min(1.0, max(0.0, float(shares[1]) + sign * off)) for sign in (-1.0, 1.0))
+    low, high = (best_constant(loss, np.array([1.0 - end, end]), strength) for end in ends)
+    return math.hypot(CLASSES.shift, float(high - low) / 2.0)
 
 
 def best_constant(loss: Loss, shares: Floats, strength: float) -> Floats | float:
