@@ -112,7 +112,7 @@ def class_shares(loss: Loss, gradient: Floats, noise: float) -> Floats:
 def constant_doubt(loss: Loss, shares: Floats, noise: float, strength: float) -> Floats | float:
     """Return about how far the constant of noisy shares is from the best: by their noise, and by what columns do.
 
-    ``noise`` is that of the mean gradient that told them.
+    ``noise`` is that of the mean gradient that they were read from.
     """
     if loss.n_outputs > 1:
         return np.asarray(np.hypot(CLASSES.shift, noise / shares))
