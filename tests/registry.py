@@ -205,6 +205,12 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "regularized": Case(OutputPerturbation(regularization=0.3, **_BALL), near=0.001),
         "clip": Case(OutputPerturbation(regularization=0.3, row_norm=0.8, clip=0.2), losses=("logistic",), near=0.001),
         "steps": Case(OutputPerturbation(n_steps=4, regularization=0.2, **_BALL), relations=RELATIONS[:2], near=0.001),
+        "corners": Case(
+            OutputPerturbation(n_steps=4, regularization=0.2, **_BALL),
+            penalty=ElasticNet(0.05, 0.5),
+            relations=RELATIONS[:2],
+            near=0.001,
+        ),
         "default": Case("output", losses=LIPSCHITZ, near=0.001, pure=True),
     },
     "objective": {

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
 from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
@@ -60,7 +61,7 @@ class OutputPerturbation(OneShot):
         up to 1); the price is the exact one of that noise.
     n_steps : int or None, default=None
         Take this many projected gradient steps from zero, and add noise to where they end: needs no minimizer, and no
-        strong convexity. None: the exact minimizer.
+        strong convexity; L1 and elastic net are followed by proximal steps. None: the exact minimizer.
     step_size : float or None, default=None
         Of those steps, at most 2/(beta + 2 mu). None: 1/(beta + mu).
 
@@ -95,18 +96,23 @@ class OutputPerturbation(OneShot):
 
     def strength(self, penalty: Penalty) -> float:
         """Return the modulus of strong convexity; gradient steps do without."""
-        return super().strength(penalty) if self.n_steps is None else self._modulus(penalty)
+        if self.n_steps is None:
+            return super().strength(penalty)
+        corners = _corners(penalty)
+        return self._modulus(penalty) if corners is None else corners[1] + (self.regularization or 0.0)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for the noisy minimizer, or for where noisy-ended gradient steps end."""
-        problem = self.problem(self.strength(penalty), public_count(curator), self._extra(penalty))
+        l1, _ = _corners(penalty) or (0.0, 0.0)
+        problem = self.problem(self.strength(penalty), public_count(curator), self._extra(penalty), l1)
         bound = curator.budget.neighbors.sum_factor * problem.bound_for(curator.loss, curator.domain) / problem.n
         for _ in progress(range(1)):
             if self.n_steps is None:
                 # w = argmin (1/n) sum_i l_i(w) + (mu/2) ||w||^2;  w = Proj_R(w) + noise of scale a L / (n mu)
                 w, sensitivity = curator.noisy_minimizer(problem), bound / problem.regularization
             else:
-                # T times: w = Proj_R(w - eta grad F(w));  w = w + noise of scale (eta a L / n) sum_t (1 - eta mu)^t
+                # T times: w = Proj_R(prox_{eta l1}(w - eta grad F(w)))
+                # w = w + noise of scale (eta a L / n) sum_t (1 - eta mu)^t
                 eta = self._step(curator, problem)
                 w = curator.noisy_descent(problem, n_steps=self.n_steps, step_size=eta)
                 sensitivity = eta * bound * _moves(self.n_steps, eta * problem.regularization)
@@ -219,6 +225,14 @@ class OutputPerturbation(OneShot):
     def audit_case(cls) -> AuditCase:
         """Run with a strong penalty."""
         return AuditCase(cls(), alpha=0.5)
+
+
+def _corners(penalty: Penalty) -> tuple[float, float] | None:
+    """Return (l1, l2) of an L1 penalty or an elastic net, one number each; None for other penalties."""
+    strengths = None if penalty.ridge else penalty.l1_l2
+    if strengths is None or np.ndim(strengths[0]) or np.ndim(strengths[1]):
+        return None
+    return float(strengths[0]), float(strengths[1])
 
 
 def _moves(n_steps: int, pull: float) -> float:

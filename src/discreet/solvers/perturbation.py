@@ -66,9 +66,9 @@ class OneShot(ABC):
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def problem(self, strength: float, n: float, extra: Floats | None = None) -> Problem:
+    def problem(self, strength: float, n: float, extra: Floats | None = None, l1: float = 0.0) -> Problem:
         """Return what is minimized, at this modulus of strong convexity of the mean."""
-        return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance, extra)
+        return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance, extra, l1)
 
     def strength(self, penalty: Penalty) -> float:
         """Return the modulus of strong convexity, of the mean."""
@@ -82,9 +82,10 @@ class OneShot(ABC):
 
     def _modulus(self, penalty: Penalty) -> float:
         if not penalty.ridge and self._extra(penalty) is None:
+            steps = "OutputPerturbation(n_steps=...) for L1 and elastic net, " if self.name == "output" else ""
             raise Unsupported(
                 f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, the solver's "
-                "radius=... for a ball, or solver='gd'"
+                f"radius=... for a ball, {steps}or solver='gd'"
             )
         return (penalty.strong_convexity if penalty.ridge else 0.0) + (self.regularization or 0.0)
 

@@ -5,13 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget
+from discreet import Bounds, Budget, DPRegressor
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData, Problem
 from discreet.curator.lattice.noise import Draws
 from discreet.curator.queries.sampling import inverse_temperature
-from discreet.losses import Logistic
+from discreet.errors import Unsupported
+from discreet.losses import Huber, Logistic
+from discreet.penalties import ElasticNet
 from discreet.solvers import ExponentialMechanism, OutputPerturbation
 from tests.replaying import window
 
@@ -77,3 +79,25 @@ def test_the_regularized_exponential_mechanism():
     k = 1000 * inverse_temperature(multiplier, 2 * 1.0, Problem(made.regularization, 1000))  # of the mean
     assert k == pytest.approx(529.2871, rel=1e-6)
     assert 10 / k + made.regularization / 2 == pytest.approx(0.03778668, rel=1e-6)
+
+
+def test_proximal_steps_end_at_the_elastic_nets_minimizer():
+    """Without noise, and before it; Huber's loss of so large a width is the squared one."""
+    rng, l1, l2 = np.random.default_rng(0), 0.05, 0.1
+    X = rng.uniform(-1, 1, (400, 5))
+    y = np.clip(X @ [0.5, -0.4, 0.0, 0.0, 0.02] + 0.1 * rng.normal(size=400), -2.0, 2.0)
+    model = DPRegressor(
+        epsilon=math.inf, loss=Huber(100.0), penalty=ElasticNet(l1, l2), fit_intercept=False, ledger=False,
+        bounds=Bounds(1.0, target=(-1.0, 1.0)), solver=OutputPerturbation(n_steps=2000),
+    )  # fmt: skip
+    w = model.fit(X, np.clip(y, -1, 1)).coef_
+    slopes = X.T @ (X @ w - np.clip(y, -1, 1)) / 400 + l2 * w
+    assert (np.abs(w) > 1e-9).sum() == 2
+    np.testing.assert_allclose(slopes[np.abs(w) > 1e-9], -l1 * np.sign(w[np.abs(w) > 1e-9]), atol=1e-6)
+    assert (np.abs(slopes[np.abs(w) <= 1e-9]) <= l1 + 1e-9).all()
+
+
+def test_corners_need_steps():
+    with pytest.raises(Unsupported, match=r"n_steps"):
+        OutputPerturbation(regularization=0.1).plan(domain(), Logistic(), ElasticNet(0.1, 0.1))
+    assert OutputPerturbation(n_steps=3).plan(domain(), Logistic(), ElasticNet(0.1, 0.1)).releases

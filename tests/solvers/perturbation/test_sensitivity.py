@@ -88,6 +88,33 @@ def test_gradient_steps_attain_their_bound(relation):
     assert distance == pytest.approx(factor / N / 5.0 * (1 - (1 - 0.4) ** 7), rel=1e-4)
 
 
+def share_of_proximal_steps(X, other, l1):
+    """How much of the sensitivity neighbors use, both after few steps that thresholds cut."""
+    y, asked = np.ones(N), {"query": "noisy_descent", "n_steps": 5, "step_size": 0.05}
+    problem = Problem(0.5, N, l1=l1)
+    return moved(*(points_of(A, y, LINEAR, "replace_one", problem, **asked) for A in (X, other)))[1]
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.02, 0.3, 0.9])
+def test_proximal_steps_stay_within_the_bound_of_plain_ones(l1):
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        X = rng.choice([-1.0, 1.0, 0.2], (N, 2))
+        other = X.copy()
+        other[0] = -X[0]
+        assert share_of_proximal_steps(X, other, l1) <= 1.0
+
+
+def test_an_operator_that_expands_would_be_noticed(monkeypatch):
+    """Away from 0 in place of toward it: neighbors on both sides of 0 are driven apart."""
+    X = np.zeros((N, 1))
+    X[0], other = 1.0, np.zeros((N, 1))
+    other[0] = -1.0
+    assert share_of_proximal_steps(X, other, 0.3) <= 1.0
+    monkeypatch.setattr(Problem, "thresholded", lambda self, w, step: w + np.sign(w) * step * self.l1)
+    assert share_of_proximal_steps(X, other, 0.3) > 1.0
+
+
 @pytest.mark.parametrize("step_size", [None, 7.9])
 def test_gradient_steps_on_more_records_than_were_declared_are_covered_or_refused(step_size):
     """Under add_remove n is private: the declared one may be small, and then the mean of the sum over it is less

@@ -71,6 +71,8 @@ class Problem:
         The minimizer's certified gradient, over n times the bound on a record's.
     extra : array or None, default=None
         Numbers that are not negative, public or released, one per column, which are added to the regularization.
+    l1 : float, default=0.0
+        Of l1 ||w||_1, which is added; for gradient steps alone, which end each with its proximal operator.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class Problem:
     radius: float | None = None
     tolerance: float = 1e-11
     extra: Floats | None = field(default=None, compare=False)
+    l1: float = 0.0
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) and value > 0 for value in (self.n, self.tolerance)):
@@ -95,6 +98,8 @@ class Problem:
             raise PlanViolation("clip, row_norm and radius are positive and finite, or None")
         if not (math.isfinite(self.total) and self.total >= 0):
             raise PlanViolation("the regularization must be finite, and not negative")
+        if not 0 <= self.l1 < math.inf:
+            raise PlanViolation("the strength of an L1 penalty must be finite, and not negative")
 
     @property
     def total(self) -> float:
@@ -124,6 +129,10 @@ class Problem:
         """Project onto the ball, where there is one: non-expansive."""
         return w if self.radius is None else L2Ball(self.radius).prox(w, 1.0)
 
+    def thresholded(self, w: Floats, step: float) -> Floats:
+        """Return the proximal operator of step l1 ||w||_1: non-expansive, as that of every convex function is."""
+        return w if self.l1 == 0 else np.asarray(np.sign(w) * np.maximum(np.abs(w) - step * self.l1, 0.0))
+
     def rounding(self, size: int) -> float:
         """Return by how much the rounding of two projections can move them apart."""
         return 0.0 if self.radius is None else (size + 8) * 2.0**-52 * self.radius
@@ -138,7 +147,7 @@ class Problem:
             )
 
     def objective(self, loss: Loss, domain: Domain, linear: Floats | None = None) -> Objective:
-        """Return the sum to be minimized, with b.w added."""
+        """Return the sum to be minimized, with b.w added; an L1 penalty is left to steps."""
         return Objective(
             self.loss_for(loss, domain),
             self.total,
@@ -147,6 +156,12 @@ class Problem:
             math.inf if self.row_norm is None else self.row_norm,
             None if self.extra is None else self.n * self.extra,
         )
+
+
+def _refuse_corners(problem: Problem) -> None:
+    """Refuse an L1 penalty where a minimizer is certified by its gradient, which has none at a corner."""
+    if problem.l1:
+        raise PlanViolation("a certified minimizer has no L1 penalty: take gradient steps")
 
 
 def slack_of(size: int, use_l1: bool) -> int:
@@ -205,6 +220,7 @@ def noisy_minimizer(session: Session, problem: Problem) -> Floats:
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if not problem.total > 0:
         raise PlanViolation("a minimizer moves by any amount without regularization: it must be positive")
+    _refuse_corners(problem)
     problem.check_curvature(loss, domain)
     objective = problem.objective(loss, domain)
     release = session.spend("noisy_minimizer")
@@ -215,14 +231,16 @@ def noisy_minimizer(session: Session, problem: Problem) -> Floats:
 
 
 def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size: float) -> Floats:
-    """Return the point after ``n_steps`` projected gradient steps from zero, plus noise: needs no minimizer.
+    """Return the point after ``n_steps`` projected proximal gradient steps from zero, plus noise: needs no minimizer.
 
     Privacy
     -------
     Sensitivity: a step of size eta <= 2/(beta + 2 regularization) on a convex, beta-smooth mean loss is
     (1 - eta regularization)-Lipschitz, and one record moves it by eta a C / n; so T steps move the last point by
     eta (a C / n + 2 e) (1 + q + ... + q^(T-1)), q = 1 - eta regularization, where e bounds the rounding errors
-    of a gradient: one that doubles cannot hold to it is computed exactly.
+    of a gradient: one that doubles cannot hold to it is computed exactly. An L1 penalty's proximal operator and the
+    projection are the same maps for neighbors, and non-expansive: ||prox(u) - prox(v)|| <= ||u - v||, so that distances
+    after them are no larger. Thresholds are one subtraction, hence one rounding, an entry.
     Mechanism: as ``noisy_minimizer``.
     Event: ``Gaussian`` (``Laplace``) at the planned multiplier.
     Conditions: convex and smooth loss; the steps and sizes are fixed beforehand.
@@ -242,7 +260,7 @@ def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size
     w = np.zeros(domain.shape)
     for _ in range(n_steps):
         gradient, _ = certified_gradient(session.engine.whole(), objective, w, allowed)
-        w = problem.projected(w - step_size * (gradient / problem.n + mu * w))
+        w = problem.projected(problem.thresholded(w - step_size * (gradient / problem.n + mu * w), step_size))
     pull = step_size * mu
     steps = float(n_steps) if pull == 0 else -math.expm1(n_steps * math.log1p(-min(pull, 1 - 2.0**-53))) / pull
     # doubles: a step errs by a few units in the last place of w, which is at most eta L times the steps so far, and a
@@ -290,6 +308,7 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
     domain, bound = session.domain, problem.bound_for(loss, session.domain)
     if session.engine.is_grouped:
         raise Unsupported(ONE_ROW)
+    _refuse_corners(problem)
     problem.check_curvature(loss, domain)
     needed = problem.perturbation_for(loss, domain)
     inside, outside = session.spend("perturb_objective"), session.spend("perturbed_minimizer")
