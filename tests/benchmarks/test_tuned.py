@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from benchmarks.__main__ import app
 from benchmarks.comparisons.tuned import Cell, Protocol, excess, held_back, run_cell, tune
 from benchmarks.methods.own_settings import axes_of, scaled
-from benchmarks.pages.tuned import ratio
+from benchmarks.pages.tuned import is_below_trivial, ratio, summary
 from benchmarks.problems.twenty_columns import NAMES, twenty_columns
 from discreet.solvers import CoordinateDescent, Geometry, GradientDescent, Preconditioned
 
@@ -37,6 +37,14 @@ def test_tuning_mends_a_poor_start_and_never_ends_worse():
     better = tune(table, cell, poor, protocol)
     seed = 10_000
     assert excess(table, cell, better, seed) < 0.7 * excess(table, cell, poor, seed)
+
+
+def test_the_summary_counts_cells():
+    cell = {"solver": "gd", "problem": "p", "relation": "zero_out", "epsilon": 1.0, "trivial": 1.0}
+    ratios = ([2.0, 2.0], [1.0, 1.0]), ([9.0, 9.1], [1.0, 1.0]), ([0.5, 0.5], [0.5, 0.5])
+    cells = [{**cell, "default": default, "tuned": tuned} for default, tuned in ratios]
+    assert summary(cells).splitlines()[2] == "| gd | 3 | 67% | 1 | 2.0 | 2 |"
+    assert not is_below_trivial({**cell, "default": [0.2, 2.0]})
 
 
 def test_drawn_problems_are_compared_by_their_objectives():
