@@ -564,8 +564,8 @@ def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     else:
         total = _objective_strength(facts, problem.perturbation_for(loss, rows).curvature, noise, lengths)
     solver = replace(solver, regularization=total / signal.n)
-    least = facts.value("one_shot.least_scale")
-    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=facts.shift_clip)
+    least, shift = facts.value("one_shot.least_scale"), facts.shift_clip if method.name == "output" else None
+    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=shift)
 
 
 def _output_strength(noise: float, hessian: float, square: float) -> float:
