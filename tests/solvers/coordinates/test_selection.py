@@ -17,7 +17,7 @@ from discreet.curator.queries.choices import RULES, _largest_offset, score_latti
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
-from discreet.solvers import Geometry, GreedyCoordinateDescent
+from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import RELATIONS, bounds_for, csr, gradients, opened
@@ -331,3 +331,38 @@ def test_a_choice_leaves_without_noise_only_where_nothing_is_private():
     curator = opened(X, y, Squared(), selecting(2), gradients(1))
     assert curator.select_coordinate(np.zeros(5), clips=np.ones(5), smoothness=np.ones(5), n=40).tolist() == [0]
     assert curator.certificate(model="m", solver={}).not_private or not curator.budget.is_private
+
+
+def papers_losses(X, y, n_outer, n_inner, scale, l1, draws):
+    """Final objectives of DP-CD (ICML 2022) in plain numpy: uniform draws, M_j = 1, the mean of an inner loop."""
+    rng, (n, p), out = np.random.default_rng(8), X.shape, []
+    for _ in range(draws):
+        w = np.zeros(p)
+        for _ in range(n_outer):
+            theta, total = w.copy(), np.zeros(p)
+            for _ in range(n_inner):
+                j = int(rng.integers(p))
+                g = np.clip(X[:, j] * (X @ theta - y), -CLIP, CLIP).sum() / n
+                moved = theta[j] - g - rng.normal(0, scale / n)
+                theta[j] = np.sign(moved) * max(abs(moved) - l1, 0.0)
+                total += theta
+            w = total / n_inner
+        out.append(np.mean((X @ w - y) ** 2) / 2 + l1 * np.abs(w).sum())
+    return np.array(out)
+
+
+def test_the_papers_coordinate_descent_has_the_law_of_plain_numpy():
+    """The same noise, the same law of final objectives; with half the noise the laws differ."""
+    (X, y), l1, draws, loops = table(6, n=60), 0.01, 300, (2, 8)
+    solver = CoordinateDescent(*loops, Geometry(clip=CLIP * math.sqrt(6)), schedule="uniform", calibration="paper")
+    budget = Budget(0.1, 1e-3, "zero_out")
+    data = PrivateData(X, y, bounds_for(LOSS, 6), fit_intercept=False)
+    priced = price_plan(solver.plan(data.domain(budget.neighbors, LOSS), LOSS, L1(l1)), budget)
+    final = []
+    with use_entropy(Words(3)):
+        for _ in range(draws):
+            w = solver.solve(data.open(priced, LOSS), L1(l1)).coefficients
+            final.append(np.mean((X @ w - y) ** 2) / 2 + l1 * np.abs(w).sum())
+    scale = CLIP * priced.noise_multiplier
+    assert ks_2samp(final, papers_losses(X, y, *loops, scale, l1, 1000)).pvalue > 1e-3
+    assert ks_2samp(final, papers_losses(X, y, *loops, 0.5 * scale, l1, 1000)).pvalue < 1e-6
