@@ -162,15 +162,11 @@ SETTINGS = {row.name: row for row in (
             reason="passes to the last iterate: means have no zeros"),
     Setting("cd.step", lambda s: min(1.0, s.per_coefficient / 4) ** 2, reason="long steps would find noise"),
     Setting("gcd.n_steps", lambda s: within(8, 0.85 * min(s.per_row, 85) * beyond(85, s.per_row) ** 0.36, 200),
-            numbers=lambda s: within(8, 5 * min(s.per_row, 85, 6 * s.columns) * beyond(85, s.per_row) ** 0.36, 1000),
-            reason="even columns want few, uneven ones many; more of numbers, with short clips"),
-    Setting("gcd.clip", lambda s: within(0.4, 0.5 * (s.per_row / 85) ** 0.45, 1.6),
-            numbers=lambda s: within(0.1, 0.1 * (s.per_row / 85) ** 0.35, 0.4),
-            reason="in root mean squares of a column; of numbers nearly signs of residuals, whose noise is least"),
+            reason="even columns want few, uneven ones many"),
     Setting("gcd.few", lambda s: within(4, 0.4 * s.single ** (2 / 3), 500),
             reason="steps in declared coordinates: the order of the theory"),
     Setting("gcd.few_clip", 0.5, numbers=0.3, reason="in root mean squares of a column"),
-    Setting("cd.clip", lambda s: within(0.4, 0.5 * (s.per_row / 85) ** 0.45, 1.6),
+    Setting("coordinate.clip", lambda s: within(0.4, 0.5 * (s.per_row / 85) ** 0.45, 1.6),
             numbers=lambda s: within(0.4, 0.4 * (s.per_row / 85) ** 0.35, 2.5),
             reason="in root mean squares of a column: hardly bites where there is signal for it"),
     # one-shot methods on standardized rows
@@ -468,7 +464,7 @@ def cd(facts: Facts) -> Solver:
         return Preconditioned(few, "declared", constant=max(0.5, 1.0 / weak))
     rounds = 2 if facts.is_regression else 1
     passes = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
-    geometry = Geometry(relative_clip=facts.value("cd.clip"))
+    geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
     inner = passes // rounds * domain.n_features
     return _in_scales(facts, CoordinateDescent(rounds, inner, geometry, step, schedule="cyclic", average=average))
 
@@ -510,7 +506,7 @@ def gcd(facts: Facts) -> Solver:
         geometry = Geometry(relative_clip=facts.value("gcd.few_clip"))
         few = replace(plain_gcd(facts), geometry=geometry, backtrack=True)
         return Preconditioned(few, "declared", measure=True)
-    geometry = Geometry(relative_clip=facts.value("gcd.clip"))
+    geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
     return _in_scales(facts, GreedyCoordinateDescent(facts.count("gcd.n_steps"), geometry))
 
 
