@@ -1,6 +1,6 @@
 """What workers of a cluster are called with: a message that names a task of ours, with what it needs.
 
-Functions of this file are all that a scheduler is given to run, next to the user's own graph. What a task tells comes
+Functions of this file are all that a scheduler is given to run, next to the user's own graph. What a task reports comes
 back as a message, too; what it makes, a part of the records, stays where it is, and is moved by the cluster as its
 workers' memory asks.
 """
@@ -64,7 +64,7 @@ def _called(message: bytes) -> tuple[Callable[..., Any], tuple[Any, ...], dict[s
 
 
 def packed(found: Any) -> bytes:
-    """Return what a task tells as a message; what does not fit one is a failure."""
+    """Return what a task reports as a message; what does not fit one is a failure."""
     try:
         return pack(found)
     except Exception:
@@ -107,7 +107,7 @@ def told_of_pieces(number: int, finish: bytes, *pieces: Any) -> bytes:
 
 
 def told(message: bytes) -> bytes:
-    """Return what a task tells that needs no rows."""
+    """Return what a task reports that needs no rows."""
     return packed(_run(message))
 
 

@@ -207,7 +207,7 @@ class RemoteParts(ABC):
         return ReadParts(held, *self._seen(held))
 
     def _seen(self, held: Held) -> tuple[list[Seal], list[Seen], Callable[[], Integers] | None]:
-        """Return the seals of parts, what was seen of their rows, and what tells where persons are among all."""
+        """Return the seals of parts, what was seen of their rows, and a function for where persons are among all."""
         told = held.told(tasks.seen_of, self._tally())
         _check_sources(seen.sources for _, seen in told)
         seals = [seal for seal, _ in told]
@@ -220,7 +220,7 @@ class RemoteParts(ABC):
         return seals, [seen for _, seen in told], places if self._has_persons else None
 
     def _of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
-        """Return what parts of persons tell, if all of them were made of the same rows."""
+        """Return what parts of persons report, if all of them were made of the same rows."""
         told = self._answers_of_persons(columns_of, finish)
         _check_sources(sources for sources, _ in told)
         return [found for _, found in told]
