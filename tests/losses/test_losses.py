@@ -83,8 +83,10 @@ def test_derivatives_are_finite_differences(loss):
         for m in MARGINS.tolist():
             above, below = m + step, m - step
             slope = (value(loss, above, target) - value(loss, below, target)) / (above - below)
-            assert derivative(loss, m, target) == pytest.approx(slope, abs=2e-5, rel=1e-6)
-            if all(abs(m - kink) > 2 * step for kink in kinks(loss, target)):
+            smooth = all(abs(m - kink) > 2 * step for kink in kinks(loss, target))
+            rough = 0.0 if smooth else 0.5 * step * loss.smoothness  # of a difference over a jump of the curvature
+            assert derivative(loss, m, target) == pytest.approx(slope, abs=2e-5 + rough, rel=1e-6)
+            if smooth:
                 bend = (derivative(loss, above, target) - derivative(loss, below, target)) / (above - below)
                 assert curvature(loss, m, target) == pytest.approx(bend, abs=1e-6, rel=1e-6)
 
@@ -106,7 +108,7 @@ def test_smoothness_is_needed_between_points(loss):
     """Second differences of the value come close to the declared smoothness, so it could not be smaller."""
     h, largest = 1e-3, 0.0
     for target in targets(loss):
-        for m in [*MARGINS.tolist(), *(kink - h for kink in kinks(loss, target))]:
+        for m in [*MARGINS.tolist(), *(kink + side for kink in kinks(loss, target) for side in (-h, h))]:
             triple = value(loss, m + h, target) - 2 * value(loss, m, target) + value(loss, m - h, target)
             largest = max(largest, triple / h**2)
     assert 0.98 * loss.smoothness < largest < 1.001 * loss.smoothness

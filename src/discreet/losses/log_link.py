@@ -288,7 +288,7 @@ class Tweedie(_TweedieFields, Loss):
     For amounts that are often exactly 0, such as claims: they vary by a factor times mean^p, 1 < p < 2. With v = m
     clipped to [-B, B] and t clipped to [0, T], the derivative is exp((2 - p) v) - t exp((1 - p) v): it grows with v
     and with -t, so it is between exp(-(2 - p) B) - T exp((p - 1) B) and exp((2 - p) B). The curvature is
-    (2 - p) exp((2 - p) m) + (p - 1) t exp((1 - p) m) <= (2 - p) exp((2 - p) B) + (p - 1) T exp((p - 1) B) inside and
+    (2 - p) exp((2 - p) m) + (p - 1) t exp((1 - p) m) inside, which is convex in m and so largest at B or -B, and
     0 outside. Dividing all targets by a number c multiplies the loss by c^(p - 2), with the margin less by log c: it
     moves the intercept alone.
 
@@ -340,9 +340,9 @@ class Tweedie(_TweedieFields, Loss):
 
     @property
     def smoothness(self) -> float:
-        """(2 - p) exp((2 - p) B) + (p - 1) T exp((p - 1) B)."""
+        """The larger of (2 - p) exp((2 - p) m) + (p - 1) T exp(-(p - 1) m) at m = B and at m = -B: it is convex."""
         up, down = 2.0 - self.power, self.power - 1.0
-        return up * math.exp(up * self.limit) + down * self.largest * math.exp(down * self.limit)
+        return max(up * math.exp(up * m) + down * self.largest * math.exp(-down * m) for m in (self.limit, -self.limit))
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
         """Return the larger of exp((2 - p) B) and T exp((p - 1) B) - exp(-(2 - p) B)."""

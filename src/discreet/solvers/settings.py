@@ -565,12 +565,15 @@ def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
 
 
 def _output_strength(noise: float, hessian: float, square: float) -> float:
-    """Return the lambda at which s^2 (H + lambda)^3 = m H lambda^4: where the derivative of noise and bias is 0."""
+    """Return the lambda at which s^2 (H + lambda)^3 = m H lambda^4: where the derivative of noise and bias is 0.
+
+    At most exp(300), where no lambda is large enough for the noise.
+    """
 
     def excess(log: float) -> float:
         return 2 * math.log(noise) + 3 * math.log(hessian + math.exp(log)) - math.log(square * hessian) - 4 * log
 
-    return math.exp(float(brentq(excess, -300.0, 300.0)))
+    return math.exp(300.0 if excess(300.0) > 0 else float(brentq(excess, -300.0, 300.0)))
 
 
 def _objective_strength(facts: Facts, curvature: float, noise: float, lengths: float) -> float:
