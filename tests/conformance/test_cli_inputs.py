@@ -20,7 +20,6 @@ CALLS = {"load", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv", "rea
 ALLOWED = {
     ("options.py", "discreet.curator.source_of"): "opens containers",
     ("fit.py", "discreet.curator.source_of"): "opens containers as options.py does, one hop fewer on a record's way",
-    ("fit.py", "discreet.curator.Source"): "the type of what it opens",
     ("options.py", "discreet.curator.Source"): "the type of what it opens",
     ("tune.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
     ("price.py", "discreet.curator.DeclaredSource"): "a table that is only planned",

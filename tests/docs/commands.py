@@ -92,6 +92,15 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python -m benchmarks accuracy --data data --export build/tables": Tiny("--seeds 1"),
         "python benchmarks/methods/peers.py adassp --tables build/tables --out build/adassp.json": Tiny("--seeds 1"),
         "python benchmarks/methods/peers.py ihm --tables build/tables --out build/ihm.json": Tiny("--seeds 1"),
+        "python -m benchmarks accuracy --data data --export build/tables --seeds 4": Tiny(
+            instead="python -m benchmarks accuracy --data data --export build/tables --seeds 1"
+        ),
+        "python -m benchmarks accuracy --data data --solver lines --solver curves -e 0.5 -e 1 -e 4 --seeds 4"
+        " --large-seeds 1 --out build/curves --peers build/dp_ebm.json --curves docs/measured/curves.md"
+        " --compared-curves docs/compared.md": Tiny(
+            instead="python -m benchmarks accuracy --set synthetic --solver lines --solver curves --epsilon 1 --jobs 1"
+            " --seeds 1 --out build/curves"
+        ),
         "python -m benchmarks accuracy --data data --epsilon 1 --relation zero_out": POINT,
         "python -m benchmarks accuracy --data data --solver auto --widen 3"
         " --page docs/measured/accuracy.md --compared docs/compared.md": POINT,

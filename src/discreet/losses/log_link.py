@@ -22,7 +22,6 @@ from decimal import Decimal
 from typing import NamedTuple, Self
 
 import numpy as np
-from numba.extending import register_jitable
 
 from discreet.bounds import Range
 from discreet.errors import Unsupported
@@ -36,6 +35,7 @@ from discreet.losses.base import (
 )
 from discreet.losses.sigmoid import exp, log1p_exp, quotient
 from discreet.parameters import Positive, checked
+from discreet.scalar_functions import when_compiling
 from discreet.typing import Floats
 
 LARGEST_LIMIT = 700.0
@@ -48,11 +48,17 @@ def _limit(limit: float) -> float:
     return float(limit)
 
 
-@register_jitable
-def _held(number, low, high):  # type: ignore[no-untyped-def]
+def _held(number: float, low: float, high: float) -> float:
     # in this order a NaN is clipped too, so that bounds hold for every bit pattern
     number = number if number < high else high
     return number if number > low else low
+
+
+@when_compiling
+def _compile_held() -> None:
+    from numba.extending import register_jitable
+
+    register_jitable(_held)
 
 
 def _at_log_of_target(loss, target):  # type: ignore[no-untyped-def]

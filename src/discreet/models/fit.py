@@ -31,7 +31,6 @@ from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupporte
 from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation, noted, settled
 from discreet.losses.base import Loss
-from discreet.models.monotone import monotone
 from discreet.parameters import OneOf
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.penalties.base import Penalty
@@ -623,6 +622,8 @@ def fit_model(
         opened = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
         solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         if cones:
+            from discreet.models.monotone import monotone  # here: arrays have no schema
+
             solution = monotone(solution, cones, ready.domain, data.scaling.scale)
         return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, opened.issued
 
