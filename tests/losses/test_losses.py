@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from discreet.errors import Unsupported
 from discreet.losses import (
     Gamma,
     Huber,
@@ -255,3 +256,12 @@ def test_a_widened_loss_clips_no_residual_below_the_width():
         assert abs(derivative(narrow, residual, 0.0)) <= 0.3
     assert derivative(wide, 5.0, 0.0) == 1.0
     assert wide.lipschitz == 1.0
+
+
+def test_offsets_whose_exponential_overflows_are_refused_as_declared():
+    """Not when a record has one: an error, or a warning, would tell of it."""
+    for loss in (Poisson(3.0), Gamma(3.0, 10.0), Tweedie(1.5, 3.0, 10.0)):
+        for offsets in ((0.0, 1000.0), (-800.0, 0.0)):
+            with pytest.raises(Unsupported, match="600"):
+                loss.with_offsets(offsets)
+        assert loss.with_offsets((-5.0, 5.0)) is not None

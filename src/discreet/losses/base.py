@@ -49,6 +49,8 @@ couplings = scalar_function("couplings")
 _FLAT = Decimal(10_000)
 """Beyond this an exponential is taken as at it: e^-10000 is smaller than any error that is counted."""
 
+MOST_OFFSET = 600.0
+"""The largest offset of a loss with a log link: exp of more is no finite number, or leaves no room for a target."""
 USUAL_MEAN = 0.1
 """The unit of amounts, in units of the end of their range: about their mean, so that constants are near 0."""
 
@@ -207,6 +209,8 @@ class Loss:
 
     def with_offsets(self, offsets: tuple[float, float]) -> Loss:
         """Return the loss of the targets that ``without_offsets`` returns: mostly this one. Refuse where it does."""
+        if self.log_link and max(map(abs, offsets)) > MOST_OFFSET:
+            raise Unsupported("offsets of a loss with a log link must be declared within [-600, 600]")
         self.without_offsets(np.zeros(1), np.zeros(1))
         return self
 

@@ -115,6 +115,8 @@ def _digits(cell: object) -> str | None:
             return str(int(cell))
         except ValueError:  # thousands of digits
             return UNKNOWN
+    if isinstance(cell, Decimal) and cell.is_finite() and cell.adjusted() < 80 and cell == cell.to_integral_value():
+        return str(int(cell))
     number = _finite(cell)
     return None if math.isnan(number) else plain_number(number)
 

@@ -174,3 +174,41 @@ def test_groups_that_are_not_cut_as_the_rows_are_refused(client):
 def test_persons_are_not_counted_under_add_remove(client, monkeypatch):
     monkeypatch.setattr(dask_parts.DaskParts, "count", lambda self: pytest.fail("persons were counted"))
     fitted(NAMES["numbers"], 2, neighbors="add_remove")
+
+
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (np.array([LARGE, LARGE]), np.array([LARGE, np.nan])),
+        (np.array([10**12, 10**12], "M8[us]"), np.array([10**15], "M8[ns]")),
+    ],
+    ids=["whole numbers and doubles", "units of time"],
+)
+def test_a_person_is_one_however_parts_store_names(parts):
+    """A missing name makes doubles of one part's whole numbers: the person must not become two units."""
+    dealing = persons.Dealing(len(parts), b"\1" * 16)
+
+    class Stored:
+        def stream(self, names):
+            return names
+
+        def names(self, stream):
+            return stream
+
+    hands = [persons.deal(i, Stored(), dealing, lambda _: ({}, None, 0), names) for i, names in enumerate(parts)]
+    units = [persons.gather(k, lambda gathered: len(gathered.starts) - 1, *(hand[k] for hand in hands)) for k in (0, 1)]
+    assert sum(units) == 1 + any(names.dtype.kind == "f" and np.isnan(names).any() for names in parts)
+
+
+def test_a_person_of_a_frame_is_one_in_every_part():
+    whole, doubles = (
+        pd.DataFrame({"a": 0.1, "b": 0.1, "c": 0.1, "ill": 0, "who": column})
+        for column in (pd.Series([LARGE, LARGE]), pd.Series([LARGE, None], dtype="float64"))
+    )
+    rows = tasks.TableRows(schema_of(private=False), checks=False)
+    first, second = (rows.names(rows.stream(part)).tolist() for part in (whole, doubles))
+    assert first == [first[0]] * 2 == [second[0]] * 2
+    assert second[1] is None

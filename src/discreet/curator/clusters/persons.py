@@ -140,6 +140,8 @@ def deal(
     """Read a part, and deal its rows into one piece per new part; piece ``number`` takes the hashes of rows along."""
     stream = rows.stream(*given)
     names = rows.names(stream)
+    if names.dtype.kind == "M":  # parts may have other units
+        names = names.astype("M8[ns]")
     columns, sketch, n_cells = columns_of(stream)
     if any(len(column) != len(names) for column in columns.values()):
         raise ClusterFailed(CHANGED)
@@ -234,9 +236,16 @@ def gather(number: int, finish: Callable[[Persons], Any], *pieces: Piece) -> Any
 
 
 def _joined(names: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return names of several pieces in one array that tells them apart as one of them would."""
+    """Return names of several pieces in one array that tells them apart as one of them would.
+
+    A piece of whole numbers next to one of doubles, as a missing name makes it, is one column of doubles: a person
+    whose number is beyond 2^53 is one in both.
+    """
     some = [each for each in names if len(each)] or [np.empty(0, dtype=np.int64)]
-    if len({each.dtype for each in some}) == 1 or all(each.dtype.kind in "US" for each in some):
+    kinds = {each.dtype.kind for each in some}
+    if "f" in kinds and kinds <= set("fiub"):
+        return np.concatenate([each.astype(np.float64) for each in some])
+    if len({each.dtype for each in some}) == 1 or kinds <= set("US"):
         return np.concatenate(some)
     out = np.empty(sum(map(len, some)), dtype=object)
     out[:] = [name for each in some for name in each.tolist()]

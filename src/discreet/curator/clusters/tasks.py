@@ -411,8 +411,17 @@ class TableRows:
     def stream(self, *given: Any) -> TableStream:
         """Return the rows of one part."""
         (table,) = given
-        source = table.source() if isinstance(table, FilePart) else FrameSource(table)
+        source = table.source() if isinstance(table, FilePart) else FrameSource(self._by_doubles(table))
         return TableStream(source, self.schema, checks=self.checks)
+
+    def _by_doubles(self, frame: Any) -> Any:
+        """Return a frame with whole numbers of persons as doubles, which a missing one makes of a part: one person is
+        one in all parts, also beyond 2^53.
+        """
+        person = self.schema.person
+        if person is None or getattr(frame[person].dtype, "kind", "") not in "iu":
+            return frame
+        return frame.assign(**{person: frame[person].to_numpy(dtype="float64", na_value=np.nan)})
 
     def names(self, stream: TableStream) -> NDArray[Any]:
         """Return the name of the person behind each row."""

@@ -108,7 +108,8 @@ class TargetScaling:
             positions, targets = y, np.where(finite, np.clip(np.where(finite, y, 0.0), *self.range), np.nan)
         total = self._weights(positions, weights)
         if self.offsets is not None and offsets is not None and self.loss is not None:
-            targets, exposures = self.loss.without_offsets(targets, np.clip(offsets, *self.offsets))
+            with np.errstate(all="ignore"):  # a warning would tell of one record
+                targets, exposures = self.loss.without_offsets(targets, np.clip(offsets, *self.offsets))
             if self.loss.offsets_weigh:
                 exposures = exposures / self.loss.without_offsets(np.zeros(1), np.array(self.offsets[1:]))[1]
                 total = exposures if total is None else total * exposures
