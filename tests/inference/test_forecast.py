@@ -190,3 +190,14 @@ def test_what_a_fit_refuses_is_refused():
     assert "L1" in str(DPLasso(1.0).forecast_effects(50_000, 5).asked.refused)
     assert DPLasso(1.0).forecast_effects(50_000, 5, standard_error=0.1).rows_needed is None
     assert "two classes" in str(DPLogisticRegression(1.0, classes=(0, 1, 2)).forecast_effects(50_000, 5).asked.refused)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
+def test_what_is_fitted_even_if_empty_is_answered(kind, epsilon):
+    """Little signal, where a fit without inference would not estimate coordinates."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (300, 7)), rng.integers(0, 2, 300)
+    facts = {"classes": (0, 1)} if kind is DPLogisticRegression else {"target": (0, 1)}
+    model = kind(epsilon, 1e-6, bounds=1.0, inference="sandwich", even_if_empty=True, ledger=False, **facts)
+    assert np.isfinite(model.fit(X, y).coef_).all()

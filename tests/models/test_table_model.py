@@ -11,11 +11,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import DPLogisticRegression
+from discreet import DPLinearRegression, DPLogisticRegression
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.tables.files import open_table
 from discreet.curator.tables.frames import FrameSource
 from discreet.curator.tables.stream import TableStream
+from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
@@ -332,3 +333,12 @@ def test_decimals_of_every_width(kind):
     given = Schema({"c": Number((0, 10))}, Target("y", classes=("n", "p")))
     plain = fitted(pd.DataFrame({"c": np.arange(40) / 4, "y": ["n", "p"] * 20}), given)
     assert bits(fitted(pa.table({"c": cells, "y": ["n", "p"] * 20}), given))[:2] == bits(plain)[:2]
+
+
+def test_no_intercept_needs_ranges_about_0():
+    """Numbers are coded about the middle of their ranges: a line would not go through 0."""
+    table = {"x": np.linspace(20.0, 80.0, 50), "y": np.linspace(10.0, 40.0, 50)}
+    estimator = DPLinearRegression(2.0, fit_intercept=False)
+    with pytest.raises(Unsupported, match="symmetric about 0"):
+        TableModel(Schema({"x": Number((0, 100))}, Target("y", range=(0, 100))), estimator).quote(table)
+    assert TableModel(Schema({"x": Number((-100, 100))}, Target("y", range=(0, 100))), estimator).quote(table)

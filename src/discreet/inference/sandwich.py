@@ -227,10 +227,8 @@ class Sandwich:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the inner solver's releases with its share, the stage's own, and the steps with the rest."""
-        if isinstance(self.solver, Preconditioned) and not self.solver.gives_shape:
-            raise Unsupported(
-                "inference starts from Preconditioned(...) with full coordinates, or from a solver by itself"
-            )
+        if getattr(self.solver, "gives_shape", None) is False:
+            raise Unsupported("inference starts from full coordinates, or from a solver by itself: use solver='auto'")
         inner = self.solver.plan(domain, loss, penalty)
         releases = self._own(domain, loss)
         inner_releases = [release for release in inner.releases if release.query not in ("noisy_count", "noisy_weight")]

@@ -133,6 +133,8 @@ def inferring(
         recipe = solver if isinstance(solver, Recipe) and not automatic else recipe_for(facts, weighted=False)
         # its own weighted steps refine the start; wide rows would only bring noise to it
         solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
+        if automatic:
+            solver = replace(solver, coordinates="full")  # which the refinement goes on in
         if automatic and loss.task == "classification":  # effects settle from any start: no answer is spent on it
             solver = replace(solver, shares=replace(solver.shares, target=0.0))
     elif isinstance(solver, Preconditioned) and not solver.gives_shape:

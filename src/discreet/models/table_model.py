@@ -24,7 +24,7 @@ from discreet.models.scores import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.models.term_effects import TermEffects
 from discreet.parameters import OneOf, check_settings
-from discreet.schema.columns import KNOTS, Boolean, Category
+from discreet.schema.columns import KNOTS, Boolean, Category, Number
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
@@ -475,6 +475,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
             raise Unsupported("the table has no rows")
         estimator = self._unfitted(stream)
         refuse_monotone(self.schema, estimator)
+        _refuse_origin(self.schema, estimator)
         return with_terms(self.terms, stream, estimator)
 
     @property
@@ -504,3 +505,16 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         tags.regressor_tags, tags.input_tags.two_d_array = inner.regressor_tags, False
         tags.target_tags.required, tags.non_deterministic = False, True
         return tags
+
+
+def _refuse_origin(schema: Schema, estimator: object) -> None:
+    """Refuse a model without an intercept whose numbers are 0 elsewhere than in the middle of their declared ranges."""
+    if getattr(estimator, "fit_intercept", True):
+        return
+    numbers = {name: kind for name, kind in schema.columns.items() if isinstance(kind, Number) and not kind.is_bent}
+    far = [name for name, kind in numbers.items() if kind.is_private or sum(kind.limits) != 0]
+    if far:
+        raise Unsupported(
+            f"without an intercept, the effect of {far[0]} would be 0 in the middle of its declared range, not at 0: "
+            "keep the intercept, or declare ranges that are symmetric about 0"
+        )

@@ -61,7 +61,9 @@ def from_formula(formula: str, codebook: object, weights: str | None = None) -> 
     if changes:
         raise SchemaError(f"the target is a column as it is: write {target} ~ ..., and transform it in the table")
     if [] not in right:
-        raise SchemaError("a formula without an intercept: leave out - 1 and + 0, and set fit_intercept=False")
+        raise SchemaError(
+            "a formula has an intercept: leave out - 1 and + 0 (fit_intercept=False needs ranges about 0)"
+        )
     right, offset = _without_offset(right, declared)
     weight = declared.weight if weights is None else Weight(weights, _range_of(weights, declared))
     columns: dict[str, ColumnKind] = {}
