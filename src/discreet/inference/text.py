@@ -88,6 +88,7 @@ def _latex(text: str) -> str:
 
 
 HIDDEN = f"{DASH} not shown: noise hides these effects (too few rows have them, or other columns nearly determine them)"
+UNADJUSTED = "Other effects may not be adjusted for these: where columns go together, they count their effect too"
 OTHER = "(other)"
 WIDTH = 100
 """Columns of text; facts are wrapped at it."""
@@ -165,7 +166,8 @@ def hidden_text(reasons: Mapping[str, str]) -> str:
         names.setdefault(reason, []).append(name)
     if not names:
         return HIDDEN
-    return f"{DASH} not shown. " + ". ".join(f"{', '.join(some)}: {reason}" for reason, some in names.items())
+    shown = ". ".join(f"{', '.join(some)}: {reason}" for reason, some in names.items())
+    return f"{DASH} not shown. {shown}. {UNADJUSTED}"
 
 
 def number_text(column: str, value: float) -> str:
