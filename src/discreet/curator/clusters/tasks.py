@@ -415,11 +415,12 @@ class TableRows:
         return TableStream(source, self.schema, checks=self.checks)
 
     def _by_doubles(self, frame: Any) -> Any:
-        """Return a frame with whole numbers of persons as doubles, which a missing one makes of a part: one person is
-        one in all parts, also beyond 2^53.
+        """Return a frame whose persons are doubles where they are whole numbers.
+
+        A missing number makes doubles of a part, so that a person beyond 2^53 would have two names.
         """
         person = self.schema.person
-        if person is None or getattr(frame[person].dtype, "kind", "") not in "iu":
+        if person is None or person not in frame or getattr(frame[person].dtype, "kind", "O") not in "iu":
             return frame
         return frame.assign(**{person: frame[person].to_numpy(dtype="float64", na_value=np.nan)})
 
