@@ -275,8 +275,10 @@ def _remains(model: "TableModel", out: Path, report: bool) -> str:
 
 
 def _spent(model: "TableModel") -> "Spent | None":
+    from discreet.ledger.ledger import Ledger
+
     ledger, dataset = model.estimator_.ledger, model.estimator_.dataset
-    return ledger.spent(dataset) if ledger and dataset else None
+    return ledger.spent(dataset) if isinstance(ledger, Ledger) and dataset else None
 
 
 def _title(model: "TableModel", table: list[Path] | None) -> str:

@@ -1,6 +1,7 @@
 """Private additive models of arrays and data frames: what ``TableModel`` is of a table whose columns are numbers."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -13,14 +14,14 @@ from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.curator import Layout, one_dimensional, two_dimensional
 from discreet.errors import MissingBounds, Unsupported
-from discreet.models.base import Shown
+from discreet.models.base import Charged, ExactScore, Shown
 from discreet.models.classification import DPLogisticRegression
 from discreet.models.fit import Quote, declared
 from discreet.models.regression import DPRidge
 from discreet.models.table_encoder import SchemaEncoder
 from discreet.models.table_model import TERMS, TableModel
 from discreet.models.term_effects import Explanation, TermEffect
-from discreet.models.words import warn_of_exact_score
+from discreet.models.words import NamedParameters
 from discreet.parameters import OneOf, Share, check_settings
 from discreet.schema.columns import KNOTS, Number, Target
 from discreet.schema.schema import Schema
@@ -175,12 +176,21 @@ TARGET, PERSON = "(target)", "(person)"
 _PASSED_ON = ("epsilon", "delta", "solver", "neighbors", "fit_intercept", "ledger", "dataset", "verbose")
 
 
-class _Additive(Shown, BaseEstimator):
+class _Additive(Shown, NamedParameters, Charged):
     """A table model of the columns of an array."""
 
-    model_: TableModel
-    bounds: Any
-    terms: str
+    epsilon: float = field(default=1.0, kw_only=False)
+    delta: float | None = field(default=None, kw_only=False)
+    bounds: object = None
+    terms: Annotated[str, OneOf(*TERMS)] = "auto"
+    solver: object = "auto"
+    neighbors: str = "replace_one"
+    fit_intercept: bool = True
+    ledger: object = None
+    dataset: str | None = None
+    verbose: bool = False
+
+    model_: TableModel = field(init=False)
 
     def _schema(self, names: list[str], groups: object) -> Schema:
         raise NotImplementedError
@@ -396,7 +406,7 @@ class _Additive(Shown, BaseEstimator):
         return schema if groups is None else Schema(schema.columns, target, person=PERSON, rows=schema.rows)
 
 
-class DPAdditiveClassifier(ClassifierMixin, _Additive):
+class DPAdditiveClassifier(ExactScore, ClassifierMixin, _Additive):
     """Private additive model of classes: a smooth curve of each column, on the scale of log odds.
 
     Curves are cubic splines of the declared ranges, as in a table: they need no look at the data and no budget. Where
@@ -404,24 +414,8 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The budget: smaller is more private.
-    delta : float, default=None
-        The slack; None: 1/n^2, and at most 1e-6.
-    bounds : Bounds, or ranges
-        The declared range of each column, from what is publicly known.
-    classes : tuple, default=None
-        The labels, where ``bounds`` does not have them.
     terms : {"auto", "linear", "curves"}, default="auto"
         As in ``TableModel``.
-    solver, neighbors : str
-        As in ``DPLogisticRegression``.
-    fit_intercept : bool, default=True
-        Whether there is a constant.
-    ledger, dataset : Ledger or str
-        Where the fit is charged, as in ``DPLogisticRegression``.
-    verbose : bool, default=False
-        Whether to show a progress bar.
 
     Attributes
     ----------
@@ -442,32 +436,7 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
     1.0
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        classes: object = None,
-        terms: Annotated[str, OneOf(*TERMS)] = "auto",
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        fit_intercept: bool = True,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.terms = terms
-        self.solver = solver
-        self.neighbors = neighbors
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+    classes: object = None
 
     def _schema(self, names: list[str], groups: object) -> Schema:
         bounds = declared(self.bounds, classes=self.classes)
@@ -484,8 +453,8 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
     def classes_(self) -> NDArray[Any]:
         """The labels."""
         check_is_fitted(self, "model_")
-        found: NDArray[Any] = self.model_.estimator_.classes_
-        return found
+        classes: NDArray[Any] = self.model_.estimator_.classes_
+        return classes
 
     def predict_proba(self, X: object) -> Floats:
         """Return the probability of each class for each record.
@@ -529,33 +498,8 @@ class DPAdditiveClassifier(ClassifierMixin, _Additive):
         check_is_fitted(self, "model_")
         return np.concatenate([*self.model_.predictions(self._columns(X), "decision_function")] or [np.empty(0)])
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the exact accuracy on *public* rows; of private rows it releases without noise.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Public records.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the records.
-
-        Returns
-        -------
-        float
-            Accuracy.
-
-        Examples
-        --------
-        >>> 0 <= model.score(X, y) <= 1
-        True
-        """
-        warn_of_exact_score()
-        return float(super().score(X, y, sample_weight))
-
-
-class DPAdditiveRegressor(RegressorMixin, _Additive):
+class DPAdditiveRegressor(ExactScore, RegressorMixin, _Additive):
     """Private additive model of numbers: a smooth curve of each column, in the target's unit.
 
     Curves are cubic splines of the declared ranges, as in a table: they need no look at the data and no budget. Where
@@ -563,24 +507,8 @@ class DPAdditiveRegressor(RegressorMixin, _Additive):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The budget: smaller is more private.
-    delta : float, default=None
-        The slack; None: 1/n^2, and at most 1e-6.
-    bounds : Bounds, or ranges
-        The declared range of each column, from what is publicly known.
-    target : tuple of float, default=None
-        The target's range, where ``bounds`` does not have it.
     terms : {"auto", "linear", "curves"}, default="auto"
         As in ``TableModel``.
-    solver, neighbors : str
-        As in ``DPRidge``.
-    fit_intercept : bool, default=True
-        Whether there is a constant.
-    ledger, dataset : Ledger or str
-        Where the fit is charged, as in ``DPRidge``.
-    verbose : bool, default=False
-        Whether to show a progress bar.
 
     Attributes
     ----------
@@ -599,32 +527,7 @@ class DPAdditiveRegressor(RegressorMixin, _Additive):
     (200,)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        terms: Annotated[str, OneOf(*TERMS)] = "auto",
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        fit_intercept: bool = True,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target = target
-        self.terms = terms
-        self.solver = solver
-        self.neighbors = neighbors
-        self.fit_intercept = fit_intercept
-        self.ledger = ledger
-        self.dataset = dataset
-        self.verbose = verbose
+    target: object = None
 
     def _schema(self, names: list[str], groups: object) -> Schema:
         bounds = declared(self.bounds, target=self.target)
@@ -637,28 +540,3 @@ class DPAdditiveRegressor(RegressorMixin, _Additive):
 
     def _estimator(self) -> DPRidge:
         return DPRidge(**self._account())
-
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the exact R^2 on *public* rows; of private rows it releases without noise.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Public records.
-        y : array-like of shape (n_samples,)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the records.
-
-        Returns
-        -------
-        float
-            R^2.
-
-        Examples
-        --------
-        >>> model.score(X, y) <= 1
-        True
-        """
-        warn_of_exact_score()
-        return float(super().score(X, y, sample_weight))

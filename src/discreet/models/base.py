@@ -12,11 +12,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from dataclasses import dataclass, field, fields
 from functools import cache, wraps
 from html import escape
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn import get_config
@@ -34,8 +35,18 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import kept
 from discreet.losses.base import Loss
-from discreet.models.fit import Beside, FitSettings, Quote, declared, fit_model, penalty_of
-from discreet.models.words import NamedParameters, warn_of_autolog, warn_of_uncounted_fits
+from discreet.models.fit import (
+    Beside,
+    Covariance,
+    FitSettings,
+    Fitted,
+    Inference,
+    Quote,
+    declared,
+    fit_model,
+    penalty_of,
+)
+from discreet.models.words import NamedParameters, warn_of_autolog, warn_of_exact_score, warn_of_uncounted_fits
 from discreet.parameters import Count, Finite, Positive, Rows, Share, check_settings, checked
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
@@ -283,44 +294,149 @@ class Exported:
         return Path(path)
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 class Charged(BaseEstimator):
-    """An estimator with the parameter ``ledger``.
+    """An estimator whose parameters are annotated class attributes, ``ledger`` among them.
 
-    Parameters are printed, pickled, and sent to workers. So whatever sets this one, a constructor, ``set_params`` or an
-    assignment, a URL with a password becomes a ``Ledger``. A ``Ledger`` is copied as itself, so that ``clone`` works.
+    Each class gets the constructor of a dataclass, which stores its arguments as they are: scikit-learn's ``clone``
+    relies on it. Parameters are printed, pickled, and sent to workers. So whatever sets ``ledger``, a constructor,
+    ``set_params`` or an assignment, a URL with a password becomes a ``Ledger``. A ``Ledger`` is copied as itself.
     """
 
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Store a constructor's arguments, its ``locals()``, unchanged: scikit-learn's ``clone`` relies on it."""
-        for name, value in given.items():
-            if name != "self":
-                setattr(self, name, value)
+    def __init_subclass__(cls, **settings: Any) -> None:
+        if "__init__" not in vars(cls):
+            dataclass(kw_only=True, eq=False, repr=False)(cls)
+        super().__init_subclass__(**settings)
 
     def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, kept(value) if name == "ledger" else value)
+
+
+class ExactScore:
+    """The ``score`` of scikit-learn's mixins, which stands before them and warns of what it releases."""
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Return the exact accuracy, or R^2, on *public* rows; of private rows it releases without noise.
+
+        Use ``private_score`` for private rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Public records.
+        y : array-like of shape (n_samples,)
+            Their labels or targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the records.
+
+        Returns
+        -------
+        float
+            The share of right predictions of classes, R^2 of numbers.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model.score(X, y) <= 1
+        True
+        """
+        warn_of_exact_score()
+        return self._exact_score(X, y, sample_weight)
+
+    def _exact_score(self, X: object, y: object, sample_weight: object = None) -> float:
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class WithInference:
+    """Parameters of the models whose standard errors are proven."""
+
+    inference: Inference = None
+    cov_type: Covariance = "robust"
+    even_if_empty: bool = False
 
 
 _SETTINGS = (
     *("solver", "epsilon", "delta", "neighbors", "allow_large_delta", "fit_intercept", "start"),
     *("public_moments", "ledger", "dataset"),
 )
-_INFERENCE = ("inference", "cov_type", "even_if_empty")
 
 
 class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     """A linear model whose fit is differentially private. Subclasses name the loss and the facts it needs."""
 
-    certificate_: Certificate
-    coef_: Floats
-    intercept_: Floats
-    coef_noise_: Floats | None
-    intercept_noise_: Floats | None
-    effects_: Effects | None
+    epsilon: float = field(default=1.0, kw_only=False)
+    delta: float | None = field(default=None, kw_only=False)
+    bounds: object = None
+    solver: object = "auto"
+    neighbors: str = "replace_one"
+    allow_large_delta: bool = False
+    fit_intercept: bool = True
+    start: tuple[object, object] | None = None
+    public_moments: tuple[object, object] | None = None
+    ledger: object = None
+    dataset: str | None = None
+    verbose: bool = False
 
-    def _fit(self, X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss, charge_id: str | None) -> Self:
+    certificate_: Certificate = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
+    coef_noise_: Floats | None = field(init=False)
+    intercept_noise_: Floats | None = field(init=False)
+    effects_: Effects | None = field(init=False)
+    n_features_in_: int = field(init=False)
+
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        groups: object = None,
+        *,
+        sample_weight: object = None,
+        offset: object = None,
+        charge_id: str | None = None,
+    ) -> Self:
+        """Fit privately; the charge comes before the first record is read.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
+        y : array-like of shape (n_samples,)
+            Labels, of which one that is not declared makes a record null; or targets, clipped to their declared range.
+        groups : array-like of shape (n_samples,), default=None
+            The person behind each row, where a person has several: the guarantee is then for persons.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight per row, clipped to the range ``Bounds(weights=(low, high))``. Uneven weights cost accuracy: noise
+            is scaled for the largest one.
+        offset : array-like of shape (n_samples,), default=None
+            A known part of the linear predictor per row, clipped to the range ``Bounds(offsets=(low, high))``, such as
+            the logarithm of the exposure of a count.
+        charge_id : str, default=None
+            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
+
+        Returns
+        -------
+        estimator
+            Itself, fitted.
+
+        Raises
+        ------
+        MissingBounds
+            If ranges or classes are not declared.
+        BudgetExceeded
+            If the data set's budget in the ledger does not suffice.
+
+        Examples
+        --------
+        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
+        'person'
+        """
+        bounds, loss = self._declared()
         warn_of_autolog()
-        warn_of_uncounted_fits(self.ledger, self.dataset, beside.groups)
-        X, y, beside = _records_of(X, y, beside, bounds, loss)
+        warn_of_uncounted_fits(self.ledger, self.dataset, groups)
+        X, y, beside = _records_of(X, y, Beside(groups, sample_weight, offset), bounds, loss)
         self._check(X, y)
         settings = self._fit_settings(bounds, loss)
         with progress_bar(type(self).__name__, self.epsilon) if self.verbose else nullcontext() as progress:
@@ -330,10 +446,14 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
             fitted = fit_model(settings, X, y, beside, charge_id=charge_id, progress=progress)
             if curator.is_stream(X):
                 X.reading = None
+        self._store(fitted, bounds)
+        return self
+
+    def _store(self, fitted: Fitted, bounds: Bounds) -> None:
+        """Set the fitted attributes: a row of coefficients per output."""
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
         self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
         self.effects_ = fitted.effects
-        return self
 
     def _check(self, X: object, y: object) -> None:
         """Note the number and the names of the features, and refuse records without targets."""
@@ -352,7 +472,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         """Return the settings of a fit, in addition to its records."""
         penalty = penalty_of(getattr(self, "penalty", None), getattr(self, "alpha", 0.0))
         settings = {name: getattr(self, name) for name in _SETTINGS}
-        settings |= {name: getattr(self, name) for name in _INFERENCE if hasattr(self, name)}
+        if isinstance(self, WithInference):
+            settings |= {field.name: getattr(self, field.name) for field in fields(WithInference)}
         settings["class_weights"] = self._class_weights(bounds)
         return FitSettings(type(self).__name__, bounds, loss, penalty, **settings)
 

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import field
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,15 +13,14 @@ from discreet.bounds import Bounds
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import Loss, loss_of
-from discreet.models.base import DPLinearModel, lazily
-from discreet.models.fit import Beside, Covariance, Inference, declared
-from discreet.models.words import warn_of_exact_score
+from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
+from discreet.models.fit import Fitted, declared
 from discreet.parameters import NonNegative, Positive
 from discreet.penalties.base import Penalty
 from discreet.typing import Array, Floats
 
 
-def _label_array(classes: tuple[object, ...]) -> Array:
+def label_array(classes: tuple[object, ...]) -> Array:
     """The labels as they were declared: numpy must not turn a 3 among strings into a string."""
     labels = np.array(classes)
     if labels.tolist() != list(classes):
@@ -29,63 +29,21 @@ def _label_array(classes: tuple[object, ...]) -> Array:
     return labels
 
 
-class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
-    classes_: Array
+class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
+    """A private linear model of classes."""
+
+    classes: object = None
+    class_weight: object = None
+
+    classes_: Array = field(init=False)
 
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def fit(
-        self,
-        X: object,
-        y: object = None,
-        groups: object = None,
-        *,
-        sample_weight: object = None,
-        offset: object = None,
-        charge_id: str | None = None,
-    ) -> Self:
-        """Fit privately; the charge comes before the first record is read.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
-        y : array-like of shape (n_samples,)
-            Labels. A record whose label is not declared counts as null.
-        groups : array-like of shape (n_samples,), default=None
-            The person behind each row, where a person has several: the guarantee is then for persons.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight per row, clipped to the range ``Bounds(weights=(low, high))``. Uneven weights cost accuracy: noise
-            is scaled for the largest one.
-        offset : array-like of shape (n_samples,), default=None
-            A known part of the linear predictor per row, clipped to the range ``Bounds(offsets=(low, high))``, such as
-            the logarithm of the exposure of a count.
-        charge_id : str, default=None
-            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
-
-        Returns
-        -------
-        estimator
-            Itself, fitted.
-
-        Raises
-        ------
-        MissingBounds
-            If ranges or classes are not declared.
-        BudgetExceeded
-            If the data set's budget in the ledger does not suffice.
-
-        Examples
-        --------
-        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
-        'person'
-        """
-        bounds, loss = self._declared()
-        self._fit(X, y, Beside(groups, sample_weight, offset), bounds, loss, charge_id)
+    def _store(self, fitted: Fitted, bounds: Bounds) -> None:
+        super()._store(fitted, bounds)
         assert bounds.classes is not None
-        self.classes_ = _label_array(bounds.classes)
-        return self
+        self.classes_ = label_array(bounds.classes)
 
     def _facts(self) -> tuple[Bounds, Any]:
         bounds = declared(self.bounds, classes=self.classes)
@@ -128,36 +86,6 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         margins = self._margins(X, offset)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the exact accuracy on *public* rows; of private rows it releases without noise: ``private_score``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Public records.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the records.
-
-        Returns
-        -------
-        float
-            The share of right predictions.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> with warnings.catch_warnings(action="ignore"):
-        ...     0 <= model.score(X, y) <= 1
-        True
-        """
-        warn_of_exact_score()
-        return self._exact_score(X, y, sample_weight)
-
-    def _exact_score(self, X: object, y: object, sample_weight: object = None) -> float:
-        return float(super().score(X, y, sample_weight))
-
     @lazily
     def predict(self, X: object, *, offset: object = None) -> Array:
         """Return the likeliest declared class of each row, features clipped to their declared ranges.
@@ -184,7 +112,7 @@ class _DPClassifier(ClassifierMixin, DPLinearModel, ABC):
         return np.asarray(self.classes_[chosen])
 
 
-class DPLogisticRegression(_DPClassifier):
+class DPLogisticRegression(WithInference, PrivateClassifier):
     """Logistic regression with differential privacy; softmax for more than two classes.
 
     Minimizes (1/n) sum log-loss + penalty in training coordinates (each feature divided by its
@@ -206,30 +134,8 @@ class DPLogisticRegression(_DPClassifier):
     ((1, 2), 1.0)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        classes: object = None,
-        class_weight: object = None,
-        penalty: object = "l2",
-        alpha: NonNegative = 1e-7,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    penalty: object = "l2"
+    alpha: NonNegative = 1e-7
 
     def _loss(self, n_classes: int) -> Any:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
@@ -290,7 +196,7 @@ class DPLogisticRegression(_DPClassifier):
         return np.asarray(margins - np.log(np.exp(margins).sum(axis=1, keepdims=True)))
 
 
-class DPLinearSVC(_DPClassifier):
+class DPLinearSVC(PrivateClassifier):
     """Linear support vector machine with differential privacy (smoothed hinge, two classes).
 
     Minimizes (1/n) sum of Huber-SVM losses + penalty in training coordinates.
@@ -316,28 +222,9 @@ class DPLinearSVC(_DPClassifier):
     (1,)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        classes: object = None,
-        width: Positive = 0.5,
-        class_weight: object = None,
-        penalty: object = "l2",
-        alpha: NonNegative = 1e-7,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    width: Positive = 0.5
+    penalty: object = "l2"
+    alpha: NonNegative = 1e-7
 
     def _loss(self, n_classes: int) -> Any:
         if n_classes != 2:
@@ -350,7 +237,7 @@ class DPLinearSVC(_DPClassifier):
         return tags
 
 
-class DPClassifier(_DPClassifier):
+class DPClassifier(WithInference, PrivateClassifier):
     """Linear classification with differential privacy, by any loss of margins and classes.
 
     Minimizes (1/n) sum of losses + penalty in training coordinates (each feature divided by its declared bound).
@@ -377,31 +264,9 @@ class DPClassifier(_DPClassifier):
     SmoothedHinge(width=0.3)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        classes: object = None,
-        loss: Loss | str = "logistic",
-        class_weight: object = None,
-        penalty: Penalty | str | None = "l2",
-        alpha: NonNegative = 1e-7,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    loss: Loss | str = "logistic"
+    penalty: Penalty | str | None = "l2"
+    alpha: NonNegative = 1e-7
 
     def _loss(self, n_classes: int) -> Loss:
         loss = loss_of(self.loss)

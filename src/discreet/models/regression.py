@@ -1,6 +1,6 @@
 """Private regression: least squares, ridge, lasso, elastic net, Huber, counts and amounts, and any loss of numbers."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -10,72 +10,27 @@ from discreet.bounds import Bounds, refuse_negative_counts, target_place
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Squared, Tweedie
 from discreet.losses.base import Loss, loss_of
-from discreet.models.base import DPLinearModel, lazily
-from discreet.models.fit import Beside, Covariance, Inference, declared
-from discreet.models.words import warn_of_exact_score
+from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
+from discreet.models.fit import Fitted, declared
 from discreet.parameters import Fraction, NonNegative, Positive
 from discreet.penalties import ElasticNet
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats
 
 
-class PrivateRegressor(RegressorMixin, DPLinearModel):
+class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
     """A private linear model of numbers."""
+
+    target: object = None
 
     def _loss(self, bounds: Bounds) -> Any:
         return Squared()
 
-    def fit(
-        self,
-        X: object,
-        y: object = None,
-        groups: object = None,
-        *,
-        sample_weight: object = None,
-        offset: object = None,
-        charge_id: str | None = None,
-    ) -> Self:
-        """Fit privately; the charge comes before the first record is read.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records. Values outside of the declared ranges are clipped; a missing value makes a record null.
-        y : array-like of shape (n_samples,)
-            Targets, clipped to their declared range.
-        groups : array-like of shape (n_samples,), default=None
-            The person behind each row, where a person has several: the guarantee is then for persons.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight per row, clipped to the range ``Bounds(weights=(low, high))``. Uneven weights cost accuracy: noise
-            is scaled for the largest one.
-        offset : array-like of shape (n_samples,), default=None
-            A known part of the linear predictor per row, clipped to the range ``Bounds(offsets=(low, high))``, such as
-            the logarithm of the exposure of a count.
-        charge_id : str, default=None
-            A name for this fit in the ledger: asked again, it is charged once and gives the same model.
-
-        Returns
-        -------
-        estimator
-            Itself, fitted.
-
-        Raises
-        ------
-        MissingBounds
-            If the ranges of features or target are not declared.
-        BudgetExceeded
-            If the data set's budget in the ledger does not suffice.
-
-        Examples
-        --------
-        >>> model.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
-        'person'
-        """
-        self._fit(X, y, Beside(groups, sample_weight, offset), *self._declared(), charge_id)
+    def _store(self, fitted: Fitted, bounds: Bounds) -> None:
+        super()._store(fitted, bounds)
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         if self.coef_noise_ is not None and self.intercept_noise_ is not None:
             self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]
-        return self
 
     def _facts(self) -> tuple[Bounds, Any]:
         bounds = declared(self.bounds, target=self.target)
@@ -85,36 +40,6 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
                 "from what is publicly known, not from the data"
             )
         return bounds, self._loss(bounds)
-
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the exact R^2 on *public* rows; of private rows it releases without noise: ``private_score``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Public records.
-        y : array-like of shape (n_samples,)
-            Their targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the records.
-
-        Returns
-        -------
-        float
-            R^2.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> with warnings.catch_warnings(action="ignore"):
-        ...     model.score(X, y) <= 1
-        True
-        """
-        warn_of_exact_score()
-        return self._exact_score(X, y, sample_weight)
-
-    def _exact_score(self, X: object, y: object, sample_weight: object = None) -> float:
-        return float(super().score(X, y, sample_weight))
 
     @lazily
     def predict(self, X: object, *, offset: object = None) -> Floats:
@@ -148,7 +73,7 @@ class PrivateRegressor(RegressorMixin, DPLinearModel):
         return mean
 
 
-class DPLinearRegression(PrivateRegressor):
+class DPLinearRegression(WithInference, PrivateRegressor):
     """Least squares with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 in training coordinates (features and target divided by their
@@ -165,30 +90,8 @@ class DPLinearRegression(PrivateRegressor):
     ((2,), 1.0)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
 
-
-class DPRidge(PrivateRegressor):
+class DPRidge(WithInference, PrivateRegressor):
     """Ridge regression with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + (alpha/2) ||w||^2 in training coordinates.
@@ -204,29 +107,7 @@ class DPRidge(PrivateRegressor):
     ((2,), 1.0)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        alpha: NonNegative = 1e-5,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
-
+    alpha: NonNegative = 1e-5
     penalty = "l2"
 
 
@@ -248,26 +129,7 @@ class DPLasso(PrivateRegressor):
     """
 
     penalty = "l1"
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        alpha: NonNegative = 1e-3,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    alpha: NonNegative = 1e-3
 
 
 class DPElasticNet(PrivateRegressor):
@@ -291,26 +153,8 @@ class DPElasticNet(PrivateRegressor):
     ((2,), 1.0)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        alpha: NonNegative = 1e-3,
-        l1_ratio: Fraction = 0.5,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    alpha: NonNegative = 1e-3
+    l1_ratio: Fraction = 0.5
 
     @property
     def penalty(self) -> ElasticNet:
@@ -318,7 +162,7 @@ class DPElasticNet(PrivateRegressor):
         return ElasticNet(self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio))
 
 
-class DPHuberRegressor(PrivateRegressor):
+class DPHuberRegressor(WithInference, PrivateRegressor):
     """Huber regression with differential privacy: squared for residuals within ``width``, linear beyond.
 
     Parameters
@@ -339,30 +183,8 @@ class DPHuberRegressor(PrivateRegressor):
     """
 
     penalty = "l2"
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        width: Positive | None = None,
-        alpha: NonNegative = 1e-5,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    width: Positive | None = None
+    alpha: NonNegative = 1e-5
 
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
@@ -371,7 +193,7 @@ class DPHuberRegressor(PrivateRegressor):
         return Huber(width / target_place(bounds.target, moves=self.fit_intercept)[1])
 
 
-class DPPoissonRegressor(PrivateRegressor):
+class DPPoissonRegressor(WithInference, PrivateRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 
     Minimizes (1/n) sum (exp(m) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly
@@ -394,30 +216,8 @@ class DPPoissonRegressor(PrivateRegressor):
     """
 
     penalty = "l2"
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        limit: Positive = 5.0,
-        alpha: NonNegative = 1e-6,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    limit: Positive = 5.0
+    alpha: NonNegative = 1e-6
 
     def _loss(self, bounds: Bounds) -> Any:
         assert bounds.target is not None
@@ -442,7 +242,6 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
     limit : float, default=5.0
         The bound on the logarithm of the mean.
 
-
     Examples
     --------
     >>> import numpy as np
@@ -455,28 +254,9 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
     """
 
     penalty = "l2"
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        dispersion: Positive = 1.0,
-        limit: Positive = 5.0,
-        alpha: NonNegative = 0.0,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    dispersion: Positive = 1.0
+    limit: Positive = 5.0
+    alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Any:
         return in_training_coordinates(NegativeBinomial(self.dispersion, self.limit), bounds, self.fit_intercept)
@@ -498,7 +278,6 @@ class DPGammaRegressor(PrivateRegressor):
     limit : float, default=10.0
         The bound on the logarithm of the mean, from that of a tenth of the end of the range.
 
-
     Examples
     --------
     >>> import numpy as np
@@ -511,27 +290,8 @@ class DPGammaRegressor(PrivateRegressor):
     """
 
     penalty = "l2"
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        limit: Positive = 10.0,
-        alpha: NonNegative = 0.0,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    limit: Positive = 10.0
+    alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Any:
         return in_training_coordinates(Gamma(self.limit), bounds, self.fit_intercept)
@@ -556,7 +316,6 @@ class DPTweedieRegressor(PrivateRegressor):
     limit : float, default=10.0
         The bound on the logarithm of the mean, from that of a tenth of the end of the range.
 
-
     Examples
     --------
     >>> import numpy as np
@@ -569,28 +328,9 @@ class DPTweedieRegressor(PrivateRegressor):
     """
 
     penalty = "l2"
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        power: Positive = 1.5,
-        limit: Positive = 10.0,
-        alpha: NonNegative = 0.0,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    power: Positive = 1.5
+    limit: Positive = 10.0
+    alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Any:
         return in_training_coordinates(Tweedie(self.power, self.limit), bounds, self.fit_intercept)
@@ -599,7 +339,7 @@ class DPTweedieRegressor(PrivateRegressor):
         return _of_positive_targets(super().__sklearn_tags__())
 
 
-class DPRegressor(PrivateRegressor):
+class DPRegressor(WithInference, PrivateRegressor):
     """Linear regression with differential privacy, by any loss of margins and numbers.
 
     Minimizes (1/n) sum of losses + penalty in training coordinates (features and target divided by their declared
@@ -627,30 +367,9 @@ class DPRegressor(PrivateRegressor):
     Huber(width=0.5)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        bounds: object = None,
-        target: object = None,
-        loss: Loss | str = "squared",
-        penalty: Penalty | str | None = "l2",
-        alpha: NonNegative = 1e-3,
-        solver: object = "auto",
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        fit_intercept: bool = True,
-        start: tuple[object, object] | None = None,
-        public_moments: tuple[object, object] | None = None,
-        inference: Inference = None,
-        cov_type: Covariance = "robust",
-        even_if_empty: bool = False,
-        ledger: object = None,
-        dataset: str | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self._keep(locals())
+    loss: Loss | str = "squared"
+    penalty: Penalty | str | None = "l2"
+    alpha: NonNegative = 1e-3
 
     def _loss(self, bounds: Bounds) -> Loss:
         loss = loss_of(self.loss)

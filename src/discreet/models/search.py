@@ -276,27 +276,22 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
     (2.0, ['alpha'])
     """
 
-    best_estimator_: DPLinearModel
-    best_params_: Json
-    best_score_: float
-    certificate_: Certificate
+    estimator: BaseEstimator | None = field(default=None, kw_only=False)
+    candidates: object = field(default=None, kw_only=False)
+    epsilon: float = 1.0
+    delta: float | None = None
+    neighbors: str = "replace_one"
+    allow_large_delta: bool = False
+    stopping: Annotated[str, OneOf("auto", *SHAPES)] = "auto"
+    mean_runs: Positive | None = None
+    validation_fraction: Share = 0.2
+    ledger: object = None
+    dataset: str | None = None
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        candidates: object = None,
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        neighbors: str = "replace_one",
-        allow_large_delta: bool = False,
-        stopping: Annotated[str, OneOf("auto", *SHAPES)] = "auto",
-        mean_runs: Positive | None = None,
-        validation_fraction: Share = 0.2,
-        ledger: object = None,
-        dataset: str | None = None,
-    ) -> None:
-        self._keep(locals())
+    best_estimator_: DPLinearModel = field(init=False)
+    best_params_: Json = field(init=False)
+    best_score_: float = field(init=False)
+    certificate_: Certificate = field(init=False)
 
     def fit(self, X: object, y: object = None, groups: object = None) -> Self:
         """Select and fit privately; the charge comes before the first record is read.
@@ -517,7 +512,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
 
     @property
     def _relation(self) -> Neighbors:
-        return Budget(self.epsilon, neighbors=self.neighbors).neighbors
+        return Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
 
     def _budget(self, n: int) -> Budget:
         return budget_of(self.epsilon, self.delta, self._relation, n, allow_large_delta=self.allow_large_delta)
@@ -631,9 +626,9 @@ def _untrained(candidate: Candidate, X: Any) -> Outcome:
     validate_data(model, X, skip_check_array=True)
     loss, shape = candidate.facts.loss, model.n_features_in_
     if candidate.facts.bounds.classes is not None and loss.task == "classification":
-        from discreet.models.classification import _label_array
+        from discreet.models.classification import label_array
 
-        model.classes_ = _label_array(candidate.facts.bounds.classes)
+        model.classes_ = label_array(candidate.facts.bounds.classes)
         model.coef_, model.intercept_ = np.zeros((loss.n_outputs, shape)), np.zeros(loss.n_outputs)
     else:
         model.coef_, model.intercept_ = np.zeros(shape), np.float64(0.0)

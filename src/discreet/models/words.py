@@ -102,7 +102,8 @@ def filled(cls: type) -> str | None:
         for name, parameter in inspect.signature(cls.__init__).parameters.items()  # type: ignore[misc]
         if name in described or name in PARAMETERS
     }
-    attributes |= {name: _entry(name, *entry) for name, entry in ATTRIBUTES.items()}
+    fields: Mapping[str, object] = getattr(cls, "__dataclass_fields__", {})
+    attributes |= {name: _entry(name, *entry) for name, entry in ATTRIBUTES.items() if name in fields}
     sections = [
         f"{name}\n{'-' * len(name)}\n" + "\n".join(entries.values()) + "\n"
         for name, entries in (("Parameters", parameters), ("Attributes", attributes))
@@ -192,6 +193,7 @@ class NamedParameters:
         for name in {"__init__", "fit"} & vars(cls).keys():
             setattr(cls, name, _explaining(vars(cls)[name]))
         if "__init__" in vars(cls):
+            cls.__init__.__signature__ = _in_order(inspect.signature(cls.__init__))  # type: ignore[attr-defined]
             cls.__doc__ = filled(cls)
 
     def set_params(self, **params: object) -> Self:
@@ -215,6 +217,14 @@ class NamedParameters:
         names = [name for name in params if "__" not in name]
         _refuse_unknown(type(self).__name__, names, inspect.signature(type(self).__init__).parameters)
         return super().set_params(**params)  # type: ignore[misc, no-any-return]
+
+
+def _in_order(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature in the order of ``PARAMETERS``, those of a class alone before its penalty."""
+    places = {name: place for place, name in enumerate(["self", *PARAMETERS])}
+    alone = places["penalty"] - 0.5
+    ordered = sorted(signature.parameters.values(), key=lambda parameter: places.get(parameter.name, alone))
+    return signature.replace(parameters=ordered)
 
 
 def _explaining(function: Callable[..., object]) -> Callable[..., Any]:
@@ -289,7 +299,7 @@ def warn_of_autolog() -> None:
     autologging = sys.modules.get("mlflow.utils.autologging_utils")
     off = getattr(autologging, "autologging_is_disabled", None)
     if off is not None and "mlflow.sklearn" in sys.modules and not off("sklearn"):
-        warnings.warn(AUTOLOG, PrivacyWarning, stacklevel=5)
+        warnings.warn(AUTOLOG, PrivacyWarning, stacklevel=4)
 
 
 def warn_of_uncounted_fits(ledger: Any, dataset: str | None, groups: object) -> None:

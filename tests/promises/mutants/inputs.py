@@ -115,11 +115,11 @@ MUTANTS = (
         "Labels that were not declared are read from y.",
         (
             Edit(
-                "models/classification.py",
-                "        bounds, loss = self._declared()\n",
-                "        if self.classes is None and declared(self.bounds).classes is None:\n"
+                "models/base.py",
+                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
+                '        if getattr(self, "classes", ()) is None and declared(self.bounds).classes is None:\n'
                 "            self.classes = tuple(np.unique(y).tolist())\n"
-                "        bounds, loss = self._declared()\n",
+                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
             ),
         ),
         ("tests/models/test_fit.py::test_classes_must_be_declared[DPLogisticRegression]",),
@@ -158,11 +158,11 @@ MUTANTS = (
         "A range that was not declared is read from y.",
         (
             Edit(
-                "models/regression.py",
-                "        self._fit(X, y, Beside(groups, sample_weight, offset), *self._declared(), charge_id)\n",
-                "        if self.target is None and declared(self.bounds).target is None:\n"
+                "models/base.py",
+                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
+                '        if getattr(self, "target", ()) is None and declared(self.bounds).target is None:\n'
                 "            self.target = (float(min(y)), float(max(y)))\n"
-                "        self._fit(X, y, Beside(groups, sample_weight, offset), *self._declared(), charge_id)\n",
+                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
             ),
         ),
         ("tests/models/test_fit.py::test_targets_must_be_declared[DPLinearRegression]",),
@@ -250,9 +250,9 @@ MUTANTS = (
         (
             Edit(
                 "models/base.py",
-                "        self.coef_, self.intercept_, self.certificate_ = ",
+                "        self._store(fitted, bounds)\n",
                 "        self.mean_target_ = float(np.nanmean(np.asarray(y, dtype=float)))\n"
-                "        self.coef_, self.intercept_, self.certificate_ = ",
+                "        self._store(fitted, bounds)\n",
             ),
         ),
         ("tests/promises/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
