@@ -16,5 +16,5 @@ def audits(
 ) -> None:
     """The audit table for the documentation, from a file that `discreet audit table --json` wrote."""
     text = markdown(json.loads(found.read_text(encoding="utf-8")))
-    rewrite(page, text, "audits")
+    rewrite(page, text, "audits", shown=[])
     typer.echo(text)

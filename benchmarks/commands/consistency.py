@@ -49,7 +49,7 @@ def consistency(
     (out / "consistency.json").write_text(json.dumps(runs) + "\n", encoding="utf-8")
     text = markdown(runs)
     (out / "consistency.md").write_text(text + "\n", encoding="utf-8")
-    rewrite(page, text, "consistency")
+    rewrite(page, text, "consistency", shown=[])
     if figure is not None:
         save(consistency_figure(runs), figure)
     console.print(text, markup=False, soft_wrap=True)

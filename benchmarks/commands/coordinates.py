@@ -51,7 +51,7 @@ def coordinates(
     table = markdown(results)
     text = json.dumps(results, default=float)
     (out / "coordinates.json").write_text(text + "\n", encoding="utf-8")
-    rewrite(page, table, "coordinates")
+    rewrite(page, table, "coordinates", shown=[])
     _picture(results, out / "coordinates.png", console)
     console.print(table, markup=False, soft_wrap=True)
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s")

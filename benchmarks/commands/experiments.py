@@ -52,7 +52,7 @@ def experiments(
     console.print(text, markup=False, soft_wrap=True)
     if not check:
         _draw(found, figures or out, console)
-        rewrite(page, text, "experiments")
+        rewrite(page, text, "experiments", shown=[])
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s")
     failed = [(one, claim) for one, rows in found.items() for claim in experiment(one).claims if not claim.holds(rows)]
     if check and failed:

@@ -66,7 +66,7 @@ def solvers(
         results = run(tables, protocol, done=lambda: bar.advance(task))
     (out / "solvers.json").write_text(json.dumps(results) + "\n", encoding="utf-8")
     (out / "solvers.csv").write_text(as_csv(results), encoding="utf-8")
-    rewrite(page, markdown(results), "solvers")
+    rewrite(page, markdown(results), "solvers", shown=[])
     _solver_picture(results, out / "solvers.png", console)
     _print_solvers(results, console)
     console.print(f"Written to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)

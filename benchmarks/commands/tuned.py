@@ -55,7 +55,7 @@ def tuned(
         cells = run(protocol, jobs=jobs, known=known, done=keep)
     text = markdown(cells)
     (out / "tuned.md").write_text(text + "\n", encoding="utf-8")
-    rewrite(page, text, "tuned")
+    rewrite(page, text, "tuned", shown=[0])
     console.print(text, markup=False, soft_wrap=True)
     worst = max((cell for cell in cells if "absent" not in cell), key=ratio, default=None)
     if worst is not None:

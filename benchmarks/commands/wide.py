@@ -51,6 +51,6 @@ def wide(
             bar.advance(task)
     text = markdown(runs)
     (out / "wide.md").write_text(text + "\n", encoding="utf-8")
-    rewrite(page, text, "wide")
+    rewrite(page, text, "wide", shown=[])
     console.print(text, markup=False, soft_wrap=True)
     console.print(f"\nWritten to {out} in {time.perf_counter() - start:.0f} s", soft_wrap=True)

@@ -17,5 +17,7 @@ def _section(name: str, rows: Sequence[Row]) -> str:
     for claim in made.claims:
         found = f"{claim.value(rows):.3g} ± {round(claim.error(rows), 12):.2g}"
         lines.append(f"| {claim.text} | {found} | {claim.limits} | {claim.verdict(rows)} |")
+    verdicts = [claim.verdict(rows) for claim in made.claims]
     runs = len({row["seed"] for row in rows})
-    return "\n".join([*lines, "", f"{len(rows)} fits, {runs} seeds for each point; ± is a standard error over seeds."])
+    holds = f"{verdicts.count('yes')} of {len(verdicts)} claims hold"
+    return "\n".join([*lines, "", f"{holds}: {len(rows)} fits, {runs} seeds for each point."])

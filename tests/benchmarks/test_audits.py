@@ -30,5 +30,5 @@ def test_the_table_rewrites_its_part_of_a_page(found, tmp_path):
     assert text.startswith("# Audits\n\n<!-- audits: generated -->")
     assert text.endswith("<!-- audits: end -->\n\nafter\n")
     assert "old" not in text
-    assert "| gd | zero_out | transcript | 2 |" in text
+    assert "gd,zero_out,transcript,2," in (tmp_path / "audits.csv").read_text()
     assert "0 of 1 claims refuted" in text

@@ -556,7 +556,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         The interval covers the coefficient that the same steps, with the same clips and in the same coordinates, would
         have found on the same records without noise. It does not contain the sampling error of the records, nor what
         clipping, shrinkage and early stopping did: it is no confidence interval for a population. Free: computed from
-        released and public values. Some solvers know bounds only, and are wide; ``docs/intervals.md`` has figures.
+        released and public values. Some solvers know bounds only, and are wide; ``docs/report.md`` has figures.
 
         Parameters
         ----------
