@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet import DPLogisticRegression, Schema, TableModel
+from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.curator import SeededEntropy, use_entropy
 from discreet.models import DPRandomizedSearch, TableSearch
 from discreet.schema import Category, Number, Target
@@ -39,6 +39,28 @@ def test_a_curve_is_learned_that_a_line_does_not_show():
     test = table(4000, seed=1)
     errors = {terms: np.mean(fitted(terms).predict(test) != test["ill"]) for terms in ("auto", "linear")}
     assert errors["auto"] < errors["linear"] - 0.1
+
+
+def knots_by(estimator, target, **facts):
+    """Return the knots of eight numbers for each of several numbers of rows and epsilons, None for lines."""
+    schema = Schema({f"x{j}": Number((0, 1)) for j in range(8)}, target)
+    rows = {name: np.zeros(facts["n"]) for name in (*schema.columns, "y")}
+    knots = TableModel(schema, estimator(epsilon=facts["epsilon"])).stream(rows).schema.columns["x0"].knots
+    return knots or None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target"),
+    [(DPLogisticRegression, Target("y", classes=(0, 1))), (DPRidge, Target("y", range=(0, 1)))],
+    ids=["classes", "numbers"],
+)
+def test_knots_grow_with_the_signal_one_by_one(estimator, target):
+    by_epsilon = [knots_by(estimator, target, n=8000, epsilon=0.02 * 1.15**j) or 1 for j in range(60)]
+    by_rows = [knots_by(estimator, target, n=int(100 * 1.2**j), epsilon=1.0) or 1 for j in range(40)]
+    for grid in (by_epsilon, by_rows):
+        assert set(np.diff(grid).tolist()) <= {0, 1}
+        assert grid[0] == 1
+        assert grid[-1] == 8
 
 
 def test_terms_can_be_said():

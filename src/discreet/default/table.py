@@ -15,6 +15,7 @@ from discreet.budget import Budget
 from discreet.default.recipe import Recipe, Shares
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
+from discreet.schema.columns import FEWEST_KNOTS, KNOTS
 from discreet.solvers import settings
 from discreet.solvers.base import Solver, solver_named
 from discreet.solvers.coordinates import is_wide
@@ -233,12 +234,9 @@ def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
 
 # --- terms of a table ----------------------------------------------------------------------------------
 
-CURVES = (
-    Setting("8", 6.0, numbers=8.0, reason="rough bends gain more than their noise costs"),
-    Setting("4", 6.0, reason="smooth bends gain more than their noise costs"),
-)
-"""Knots of the curves of a table's numbers, and the signal per coefficient, those of bends counted, from which on: the
-first that holds, and lines where none does."""
+CURVES = Setting("curves", 2.0, numbers=5.0,
+                 reason="bends cost noise and sampling error even where effects are straight")  # fmt: skip
+"""The signal per coefficient that each knot of the curves of a table's numbers needs: knots grow with the signal."""
 
 
 def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None, str]:
@@ -260,13 +258,20 @@ def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None,
     )
     if not served or facts.domain.start is not None:
         return None, "numbers have linear effects: curves are the default only where auto's own algorithm serves"
-    needed = 0.0
-    for row in CURVES:
-        knots, needed = int(row.name), value_of(row, facts, facts.signal)
-        signal = replace(facts.signal, columns=features(knots) + facts.domain.intercept)
-        if signal.per_coefficient >= needed:
-            return (
-                knots,
-                f"numbers have curves with {knots} knots: a signal of {needed:g} per coefficient is enough",
-            )
-    return None, f"numbers have linear effects: curves need a signal of {needed:g} per coefficient"
+    needed, lines = value_of(CURVES, facts, facts.signal), facts.domain.n_features
+    for knots in range(KNOTS, FEWEST_KNOTS - 1, -1):
+        columns = features(knots) + facts.domain.intercept
+        least = f"a signal of {needed * knots:g} per coefficient"
+        if _curve_signal(facts.signal, columns, columns - lines) >= needed * knots:
+            return knots, f"numbers have curves with {knots} knots: {least} suffices"
+    return None, f"numbers have linear effects: curves need {least}"
+
+
+def _curve_signal(signal: Signal, columns: int, bends: int) -> float:
+    """Return the signal per coefficient, where bends cost sampling error as well as noise.
+
+    A straight effect loses about in proportion to p / N for the noise, all columns counted, and to bends / n for what
+    is estimated for nothing; per coefficient sampling counts twice as much.
+    """
+    wider = replace(signal, columns=columns)
+    return 1.0 / (1.0 / wider.per_coefficient + 2.0 * bends * signal.outputs / signal.n)
