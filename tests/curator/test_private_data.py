@@ -82,7 +82,7 @@ def test_memory_that_runs_out_does_not_tell_a_private_number(monkeypatch):
     def exhausted(*_, **__):
         np.empty((123_456_789_012, 100_000))
 
-    for place in ("discreet.curator.records.admission.admit", "discreet.curator.queries.gradients.noisy_gradient"):
+    for place in ("discreet.curator.records.admission.admit", "discreet.curator.queries.gradients._noisy_sum"):
         with monkeypatch.context() as patched:
             patched.setattr(place, exhausted)
             with pytest.raises(MemoryError) as told:

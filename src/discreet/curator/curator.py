@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,12 +18,7 @@ from discreet.bounds import Domain, Moments, Typical
 from discreet.curator.engines.base import Engine
 from discreet.curator.known_answers import check_recoding_kernels
 from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.queries import choices, counts, gradients, minimizers, moments, sampling
-from discreet.curator.queries import coordinates as coordinate_queries
-from discreet.curator.queries import effects as effect_queries
-from discreet.curator.queries.coordinates import CoordinateRun
-from discreet.curator.queries.effects import Edges, Shells
-from discreet.curator.queries.minimizers import Problem
+from discreet.curator.queries import choices, coordinates, counts, effects, gradients, minimizers, moments, sampling
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.records.storage import within_memory
 from discreet.curator.session import Session, current_observer, doubts, idealized
@@ -30,7 +26,7 @@ from discreet.errors import PlanViolation, Unsupported
 from discreet.json_schemas import Json
 from discreet.ledger.reservation import Reservation
 from discreet.losses.base import Loss
-from discreet.typing import Floats, Integers
+from discreet.typing import Integers
 
 
 @dataclass(frozen=True)
@@ -119,15 +115,27 @@ def issued(promised: Certificate, reservation: Reservation | None, session: Sess
     return replace(promised, created=date.today().isoformat(), ledger=reference, **released)
 
 
-Asked = ParamSpec("Asked")
+Words = ParamSpec("Words")
 Answer = TypeVar("Answer")
+
+
+def _method(question: Callable[Concatenate[Session, Words], Answer]) -> Callable[Concatenate["Curator", Words], Answer]:
+    """Return a question as a method that asks it of the curator's session, one question at a time."""
+
+    @wraps(question)
+    def answer(self: "Curator", /, *args: Words.args, **words: Words.kwargs) -> Answer:
+        with self._session.lock:
+            return within_memory(lambda: question(self._session, *args, **words))
+
+    return answer
 
 
 class Curator:
     """Holds the records of one reserved plan. ``PrivateData.open`` makes it; solvers ask it.
 
-    Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. All answers are noisy and were paid for. A
-    sum's noise is drawn before records are read. It is never copied, and answers in its own process only.
+    Public: ``domain``, ``loss``, ``budget``, ``plan``, ``noise_multiplier``. All answers are noisy and were paid for:
+    each is a question of ``queries/``, whose docstring has the proof, without its session. A sum's noise is drawn
+    before records are read. A curator is never copied, and answers in its own process only.
 
     Parameters
     ----------
@@ -182,283 +190,30 @@ class Curator:
         """The loss whose gradients and values are summed."""
         return self._session.loss
 
-    def _ask(
-        self, question: Callable[Concatenate[Session, Asked], Answer], *args: Asked.args, **words: Asked.kwargs
-    ) -> Answer:
-        with self._session.lock:
-            return within_memory(lambda: question(self._session, *args, **words))
-
-    def noisy_gradient(self, w: Floats, *, clip: float, rho: float | None = None) -> Floats:
-        """Return the SUM over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
-
-        Divide it by n, or by the expected batch size: the declared ones, never the realized. Under an adaptive plan
-        ``rho`` is what the answer may cost.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum; a record contributes at most ``clip``. Proof:
-        ``queries.gradients.noisy_gradient``.
-        """
-        return self._ask(gradients.noisy_gradient, w, clip=clip, rho=rho)
-
-    def noisy_gradient_change(self, w: Floats, anchor: Floats, *, clip: float) -> Floats:
-        """Return the SUM over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, noisy.
-
-        Each record's change is clipped; beta ||w - anchor|| bounds it, and is public since both points are.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum; a record contributes at most ``clip``. Proof:
-        ``queries.gradients.noisy_gradient_change``.
-        """
-        return self._ask(gradients.noisy_gradient_change, w, anchor, clip=clip)
-
-    def noisy_coordinate_gradient(self, w: Floats, coordinates: object, *, clips: object) -> Floats:
-        """Return entries of the gradient's SUM at ``w``: one coordinate or a block, each entry clipped, plus noise.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on integer sums; a record contributes at most the norm of ``clips``. Proof:
-        ``queries.coordinates.noisy_coordinate_gradient``.
-        """
-        return self._ask(coordinate_queries.noisy_coordinate_gradient, w, coordinates, clips=clips)
-
-    def noisy_coordinate_steps(
-        self, w: Floats, coordinates: Any, *, clips: Any, steps: object, penalty: object, n: float
-    ) -> CoordinateRun:
-        """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
-
-        ``g_j`` is the noisy mean gradient entry (the sum over ``n``). ``clips`` and ``steps`` hold one number for
-        every coordinate. Iterates live on a fixed dyadic grid (2^-24, 2^-17 for ``scale="global"``).
-
-        Privacy
-        -------
-        One noisy sum of a single gradient entry per step, whatever its coordinate. Proof:
-        ``queries.coordinates.noisy_coordinate_steps``.
-        """
-        words = {"clips": clips, "steps": steps, "penalty": penalty, "n": n}
-        return self._ask(coordinate_queries.noisy_coordinate_steps, w, coordinates, **words)
-
-    def noisy_share_within(self, w: Floats, coordinate: int, *, clip: float) -> float:
-        """Return how many records' gradient entries lie within +-clip, less half of all records, plus noise.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on a sum of +-1/2 per record. Proof: ``queries.coordinates.noisy_share_within``.
-        """
-        return self._ask(coordinate_queries.noisy_share_within, w, coordinate, clip=clip)
-
-    def select_coordinate(
-        self, w: Floats, *, clips: Any, smoothness: Any, n: float, rule: str = "gs", penalty: Any = None, count: int = 1
-    ) -> Integers:
-        """Return the coordinate with (nearly) the best greedy score at ``w``: a private argmax; ``count``, in turn.
-
-        Privacy
-        -------
-        An exact choice on integer scores, each of which a record moves by one common bound. Proof:
-        ``queries.choices.select_coordinate``.
-        """
-        words = {"clips": clips, "smoothness": smoothness, "n": n, "rule": rule, "penalty": penalty, "count": count}
-        return self._ask(choices.select_coordinate, w, **words)
-
-    def select_candidate(
-        self,
-        points: Floats,
-        *,
-        loss_bound: float,
-        offsets: Any = None,
-        rho: float | None = None,
-        score: str = "loss",
-    ) -> int:
-        """Return the index of the point with (nearly) the least sum of losses, each clipped to [0, loss_bound].
-
-        ``offsets`` are public numbers added to the sums, such as n times the penalty at each point. Under an adaptive
-        plan ``rho`` is what the answer may cost. ``score="zero_one"`` counts wrong classes in place of losses.
-
-        Privacy
-        -------
-        An exact choice on integer scores whose differences a record moves within a range. Proof:
-        ``queries.choices.select_candidate``.
-        """
-        words = {"loss_bound": loss_bound, "offsets": offsets, "rho": rho, "score": score}
-        return self._ask(choices.select_candidate, points, **words)
-
-    def noisy_score(self, w: Floats, *, error: float = 1.0) -> float:
-        """Return how well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.
-
-        For numeric targets bad is the squared error over ``error`` squared, at most 1, in training coordinates.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on a sum of at most 1/2 per record. Proof: ``queries.choices.noisy_score``.
-        """
-        return self._ask(choices.noisy_score, w, error=error)
-
-    def noisy_count(self) -> float:
-        """Return the number of records (persons), plus noise: for ``add_remove``, where n is private.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on a sum of 1 per record. Proof: ``queries.counts.noisy_count``.
-        """
-        count = self._ask(counts.noisy_count)
-        self._session.remember_count(count)
-        return count
-
-    def noisy_weight(self) -> float:
-        """Return the sum of the records' weights, in units of the largest declared one, plus noise.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on a sum of at most 1 per record. Proof: ``queries.counts.noisy_weight``.
-        """
-        total = self._ask(counts.noisy_weight)
-        self._session.remember_count(total)
-        return total
-
-    def noisy_mean(self, *, clip: float, n: float) -> Floats:
-        """Return the sum of the records (their features, the constant among them), each shrunk to ``clip``, over ``n``.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum; a record contributes at most ``clip``. Proof:
-        ``queries.moments.noisy_mean``.
-        """
-        return self._ask(moments.noisy_mean, clip=clip, n=n)
-
-    def noisy_mean_squares(self, *, clip: float, n: float) -> Floats:
-        """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
-
-        The diagonal of ``noisy_second_moment``, for sparse and wide records too.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum of vectors without negative entries. Proof:
-        ``queries.moments.noisy_mean_squares``.
-        """
-        return self._ask(moments.noisy_mean_squares, clip=clip, n=n)
-
-    def noisy_second_moment(self, *, clip: float, n: float) -> Floats:
-        """Return the sum of outer products x x^T over ``n``, symmetric, each scaled to a Frobenius norm of ``clip``.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum of positive semidefinite matrices. Proof:
-        ``queries.moments.noisy_second_moment``.
-        """
-        return self._ask(moments.noisy_second_moment, clip=clip, n=n)
-
-    def noisy_squared_norms(self, *, clip: float) -> Floats:
-        """Return the SUM over records of each squared feature, plus noise; a record's squares have a total of clip^2.
-
-        A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared
-        bound, Laplace noise; ``clip`` is then the declared row norm, and is not used.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum of vectors without negative entries. Proof:
-        ``queries.moments.noisy_squared_norms``.
-        """
-        return self._ask(moments.noisy_squared_norms, clip=clip)
-
-    def noisy_target_moments(self, *, n: float) -> tuple[float, float]:
-        """Return the means of t and of t^2, t the target from the middle of its declared range, over half of it.
-
-        Privacy
-        -------
-        Gaussian (Laplace) noise on an integer sum; a record contributes two numbers in [-1, 1]. Proof:
-        ``queries.moments.noisy_target_moments``.
-        """
-        return self._ask(moments.noisy_target_moments, n=n)
-
-    def noisy_weighted_gradient(self, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
-        """Return the SUM of gradients at ``w``, rows beyond ``reach`` counting less, each clipped, plus noise.
-
-        Privacy
-        -------
-        Gaussian noise on an integer sum; a record contributes at most ``clip``. Proof:
-        ``queries.effects.noisy_weighted_gradient``.
-        """
-        return self._ask(effect_queries.noisy_weighted_gradient, w, clip=clip, reach=reach, slack=slack)
-
-    def noisy_curvature(self, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
-        """Return the SUM of the weighted Hessians at ``w``, each within a Frobenius norm of ``clip``, plus noise.
-
-        Privacy
-        -------
-        Gaussian noise on an integer sum of positive semidefinite matrices. Proof: ``queries.effects.noisy_curvature``.
-        """
-        return self._ask(effect_queries.noisy_curvature, w, clip=clip, reach=reach, slack=slack)
-
-    def noisy_score_covariance(self, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
-        """Return the SUM over records (persons) of s s^T, s the weighted gradient at ``w``, ||s||^2 <= clip, noisy.
-
-        Privacy
-        -------
-        Gaussian noise on an integer sum of positive semidefinite matrices. Proof:
-        ``queries.effects.noisy_score_covariance``.
-        """
-        return self._ask(effect_queries.noisy_score_covariance, w, clip=clip, reach=reach, slack=slack)
-
-    def noisy_squared_slopes(self, w: Floats, *, clip: float) -> float:
-        """Return the SUM of squared slopes of the loss at ``w``, each at most ``clip``, plus noise.
-
-        Privacy
-        -------
-        Gaussian noise on a sum of at most ``clip`` per record. Proof: ``queries.effects.noisy_squared_slopes``.
-        """
-        return self._ask(effect_queries.noisy_squared_slopes, w, clip=clip)
-
-    def noisy_shells(self, w: Floats, *, edges: Edges, reach: float, slack: float = 1.0) -> Shells:
-        """Return how many records are in each shell of lengths, slopes, Hessians and scores at ``w``, plus noise.
-
-        Privacy
-        -------
-        Gaussian noise on counts; a record is in one shell of each kind. Proof: ``queries.effects.noisy_shells``.
-        """
-        return self._ask(effect_queries.noisy_shells, w, edges=edges, reach=reach, slack=slack)
-
-    def noisy_minimizer(self, problem: Problem) -> Floats:
-        """Return the minimizer of the mean loss + (regularization/2) ||w||^2, plus noise: output perturbation.
-
-        The problem's radius projects the minimizer onto a ball before the noise.
-
-        Privacy
-        -------
-        Noise on a certified minimizer, which one record moves little. Proof: ``queries.minimizers.noisy_minimizer``.
-        """
-        return self._ask(minimizers.noisy_minimizer, problem)
-
-    def noisy_descent(self, problem: Problem, *, n_steps: int, step_size: float) -> Floats:
-        """Return the point after ``n_steps`` projected gradient steps from zero, plus noise: needs no minimizer.
-
-        Privacy
-        -------
-        Noise on the last point of contracting steps. Proof: ``queries.minimizers.noisy_descent``.
-        """
-        return self._ask(minimizers.noisy_descent, problem, n_steps=n_steps, step_size=step_size)
-
-    def perturbed_minimizer(self, problem: Problem) -> Floats:
-        """Return the minimizer of the mean loss + (regularization/2) ||w||^2 + b.w / n, b random.
-
-        Objective perturbation. The problem's radius projects the minimizer onto a ball afterwards.
-
-        Privacy
-        -------
-        Noise inside the objective, and on the certified minimizer. Proof: ``queries.minimizers.perturbed_minimizer``.
-        """
-        return self._ask(minimizers.perturbed_minimizer, problem)
-
-    def sample_minimizer(self, problem: Problem, *, sampler: str) -> Floats:
-        """Return one draw from the density exp(-k (sum of losses + (lambda/2) ||w||^2)) on a ball.
-
-        The exponential mechanism. ``sampler`` is ``"interval"``, ``"gaussian"``, ``"rejection"`` or ``"chain"``.
-
-        Privacy
-        -------
-        A draw from a density whose exponent one record moves little. Proof: ``queries.sampling.sample_minimizer``.
-        """
-        return self._ask(sampling.sample_minimizer, problem, sampler=sampler)
+    noisy_gradient = _method(gradients.noisy_gradient)
+    noisy_gradient_change = _method(gradients.noisy_gradient_change)
+    noisy_coordinate_gradient = _method(coordinates.noisy_coordinate_gradient)
+    noisy_coordinate_steps = _method(coordinates.noisy_coordinate_steps)
+    noisy_share_within = _method(coordinates.noisy_share_within)
+    select_coordinate = _method(choices.select_coordinate)
+    select_candidate = _method(choices.select_candidate)
+    noisy_score = _method(choices.noisy_score)
+    noisy_count = _method(counts.noisy_count)
+    noisy_weight = _method(counts.noisy_weight)
+    noisy_mean = _method(moments.noisy_mean)
+    noisy_mean_squares = _method(moments.noisy_mean_squares)
+    noisy_second_moment = _method(moments.noisy_second_moment)
+    noisy_squared_norms = _method(moments.noisy_squared_norms)
+    noisy_target_moments = _method(moments.noisy_target_moments)
+    noisy_weighted_gradient = _method(effects.noisy_weighted_gradient)
+    noisy_curvature = _method(effects.noisy_curvature)
+    noisy_score_covariance = _method(effects.noisy_score_covariance)
+    noisy_squared_slopes = _method(effects.noisy_squared_slopes)
+    noisy_shells = _method(effects.noisy_shells)
+    noisy_minimizer = _method(minimizers.noisy_minimizer)
+    noisy_descent = _method(minimizers.noisy_descent)
+    perturbed_minimizer = _method(minimizers.perturbed_minimizer)
+    sample_minimizer = _method(sampling.sample_minimizer)
 
     def recode(
         self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None, once: bool = False

@@ -178,11 +178,13 @@ class Session:
             raise PlanViolation("the records have other columns than their domain: open the data again")
         self.engine, self.domain = engine, domain
 
-    def remember_count(self, count: float) -> None:
-        """Keep a released count with the public facts, so that it is asked for once."""
+    def remember_count(self, released: float) -> float:
+        """Return a released count, and keep it with the public facts, so that it is asked for once."""
+        count = float(released)
         recoded = self.domain is not self.admitted_domain
         self.admitted_domain = replace(self.admitted_domain, count=count)
         self.domain = replace(self.domain, count=count) if recoded else self.admitted_domain
+        return count
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")

@@ -198,8 +198,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/queries/counts.py",
-                "return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)",
-                "return float(session.release(release, unit, exact, exact + 0 * drawn)[0] * unit.step)",
+                "count = session.release(release, unit, exact, exact + drawn)[0] * unit.step",
+                "count = session.release(release, unit, exact, exact + 0 * drawn)[0] * unit.step",
             ),
         ),
         ("tests/promises/mutants/test_killers.py::test_a_released_number_has_the_noise_of_its_lattice[noisy_count]",),

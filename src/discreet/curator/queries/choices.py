@@ -132,7 +132,7 @@ def select_coordinate(
     penalty: Penalty | None = None,
     count: int = 1,
 ) -> Integers:
-    """Return ``count`` different coordinates that a private rule picks one after the other from the same exact sums.
+    """Return the coordinate with (nearly) the best greedy score at ``w``: a private argmax; ``count``, in turn.
 
     Privacy
     -------
@@ -362,7 +362,9 @@ def score_of(loss: Loss, error: float, floor: float = 0.0) -> Score:
 
 
 def noisy_score(session: Session, w: Floats, *, error: float = 1.0) -> float:
-    """Return the sum over records of 1/2 - bad, plus noise.
+    """Return how well ``w`` predicts: the SUM over records of 1/2 - bad, plus noise; bad is 1 for a wrong class.
+
+    For numeric targets bad is the squared error over ``error`` squared, at most 1, in training coordinates.
 
     Privacy
     -------
@@ -406,6 +408,9 @@ def select_candidate(
     score: str = "loss",
 ) -> int:
     """Return the index of the point with (nearly) the least sum of losses, each clipped to [0, loss_bound].
+
+    ``offsets`` are public numbers added to the sums, such as n times the penalty at each point. Under an adaptive plan
+    ``rho`` is what the answer may cost. ``score="zero_one"`` counts wrong classes in place of losses.
 
     Privacy
     -------

@@ -190,7 +190,7 @@ def coordinate_query(
 
 
 def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, clips: Any) -> Floats:
-    """Return entries of the gradient's sum at ``w``: one coordinate or a block, each entry clipped, plus noise.
+    """Return entries of the gradient's SUM at ``w``: one coordinate or a block, each entry clipped, plus noise.
 
     Privacy
     -------
@@ -218,9 +218,11 @@ def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, 
 def noisy_coordinate_steps(
     session: Session, w: Floats, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
 ) -> CoordinateRun:
-    """Run a fused program of proximal steps; a loop of single sums, with the same bits, where one is needed.
+    """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
 
-    A loop serves tests, which look at every sum, and records in parts elsewhere.
+    ``g_j`` is the noisy mean gradient entry (the sum over ``n``). ``clips`` and ``steps`` hold one number for every
+    coordinate. Iterates live on a fixed dyadic grid (2^-24, 2^-17 for ``scale="global"``). A loop of single sums, with
+    the same bits, serves tests, which look at every sum, and records in parts elsewhere.
 
     Privacy
     -------

@@ -42,7 +42,8 @@ def noisy_count(session: Session) -> float:
     unit = session.unit(release, 1.0)
     drawn = session.noise(release, unit, 1)
     exact = np.array([unit.bound * session.engine.n_units], dtype=object)
-    return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)
+    count = session.release(release, unit, exact, exact + drawn)[0] * unit.step
+    return session.remember_count(count)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def noisy_weight(session: Session) -> float:
     unit = session.unit(release, 1.0, 1)
     drawn = session.noise(release, unit, 1)
     exact = session.admitted.total(WeightQuery(unit.bound))
-    return float(session.release(release, unit, exact, exact + drawn, factor=1)[0] * unit.step)
+    total = session.release(release, unit, exact, exact + drawn, factor=1)[0] * unit.step
+    return session.remember_count(total)
 
 
 @dataclass(frozen=True)

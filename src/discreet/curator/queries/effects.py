@@ -205,7 +205,7 @@ class SlopeQuery(EffectQuery):
 
 
 def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
-    """Return the sum of gradients at ``w``, weighted by their rows' lengths, each clipped, plus noise.
+    """Return the SUM of gradients at ``w``, weighted by their rows' lengths, each clipped, plus noise.
 
     Privacy
     -------
@@ -226,7 +226,7 @@ def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: 
 
 
 def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
-    """Return the sum of the weighted losses' Hessians at ``w``, symmetric, each within a Frobenius norm of ``clip``.
+    """Return the SUM of the weighted losses' Hessians at ``w``, symmetric, each within a Frobenius norm of ``clip``.
 
     For K outputs one matrix A_kl for each pair k < l, (K (K - 1) / 2, p, p): the Hessian is the sum of
     (e_k - e_l) (e_k - e_l)^T (x) A_kl (``losses.base``), and ``clip`` bounds a record's matrices together.
@@ -252,7 +252,7 @@ def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float, s
 
 
 def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: float, slack: float = 1.0) -> Floats:
-    """Return the sum over records (persons) of s s^T, s the weighted gradient at ``w``, within a norm of ``clip``.
+    """Return the SUM over records (persons) of s s^T, s the weighted gradient at ``w``, within a norm of ``clip``.
 
     For K outputs s has K p entries, output by output; the proof is the same.
 
@@ -276,7 +276,7 @@ def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: f
 
 
 def noisy_squared_slopes(session: Session, w: Floats, *, clip: float) -> float:
-    """Return the sum of squared slopes of the loss at ``w``, each at most ``clip``, plus noise: a residual's scale.
+    """Return the SUM of squared slopes of the loss at ``w``, each at most ``clip``, plus noise: a residual's scale.
 
     Privacy
     -------

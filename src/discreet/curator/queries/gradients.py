@@ -117,7 +117,10 @@ class GradientQuery(ExactSum):
 
 
 def noisy_gradient(session: Session, w: Floats, *, clip: float, rho: float | None = None) -> Floats:
-    """Return the sum over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
+    """Return the SUM over the (Poisson-sampled) records of the loss's gradients at ``w``, each clipped, plus noise.
+
+    Divide it by n, or by the expected batch size: the declared ones, never the realized. Under an adaptive plan
+    ``rho`` is what the answer may cost.
 
     Privacy
     -------
@@ -135,7 +138,9 @@ def noisy_gradient(session: Session, w: Floats, *, clip: float, rho: float | Non
 
 
 def noisy_gradient_change(session: Session, w: Floats, anchor: Floats, *, clip: float) -> Floats:
-    """Return the sum over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, plus noise.
+    """Return the SUM over the (Poisson-sampled) records of the gradient's change from ``anchor`` to ``w``, plus noise.
+
+    Each record's change is clipped; beta ||w - anchor|| bounds it, and is public since both points are.
 
     Privacy
     -------

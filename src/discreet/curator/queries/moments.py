@@ -173,6 +173,8 @@ def noisy_mean(session: Session, *, clip: float, n: float) -> Floats:
 def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
     """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
 
+    The diagonal of ``noisy_second_moment``, for sparse and wide records too.
+
     Privacy
     -------
     Sensitivity: a record contributes c s, s its vector of squares (low bits cut off) and c an integer <= B // r,
@@ -232,9 +234,10 @@ def _answer(
 
 
 def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
-    """Return the sum over records of each squared feature, plus noise; a record's total is scaled to clip^2.
+    """Return the SUM over records of each squared feature, plus noise; a record's squares have a total of clip^2.
 
-    A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared bound.
+    A release planned with ``mechanism="laplace"`` is the papers': each square relative to its own declared bound,
+    Laplace noise; ``clip`` is then the declared row norm, and is not used.
 
     Privacy
     -------
