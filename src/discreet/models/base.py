@@ -39,7 +39,6 @@ from discreet.models.fit import (
     Beside,
     Covariance,
     FitSettings,
-    Fitted,
     Inference,
     Quote,
     declared,
@@ -446,14 +445,15 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
             fitted = fit_model(settings, X, y, beside, charge_id=charge_id, progress=progress)
             if curator.is_stream(X):
                 X.reading = None
-        self._store(fitted, bounds)
-        return self
-
-    def _store(self, fitted: Fitted, bounds: Bounds) -> None:
-        """Set the fitted attributes: a row of coefficients per output."""
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
         self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
         self.effects_ = fitted.effects
+        self._finish(bounds)
+        return self
+
+    @abstractmethod
+    def _finish(self, bounds: Bounds) -> None:
+        """Set what is not alike in all models: the classes, or coefficients of a single output."""
 
     def _check(self, X: object, y: object) -> None:
         """Note the number and the names of the features, and refuse records without targets."""

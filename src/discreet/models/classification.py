@@ -14,7 +14,7 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
-from discreet.models.fit import Fitted, declared
+from discreet.models.fit import declared
 from discreet.parameters import NonNegative, Positive
 from discreet.penalties.base import Penalty
 from discreet.typing import Array, Floats
@@ -40,8 +40,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Any: ...
 
-    def _store(self, fitted: Fitted, bounds: Bounds) -> None:
-        super()._store(fitted, bounds)
+    def _finish(self, bounds: Bounds) -> None:
         assert bounds.classes is not None
         self.classes_ = label_array(bounds.classes)
 

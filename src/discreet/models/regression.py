@@ -11,7 +11,7 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Squared, Tweedie
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
-from discreet.models.fit import Fitted, declared
+from discreet.models.fit import declared
 from discreet.parameters import Fraction, NonNegative, Positive
 from discreet.penalties import ElasticNet
 from discreet.penalties.base import Penalty
@@ -26,8 +26,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
     def _loss(self, bounds: Bounds) -> Any:
         return Squared()
 
-    def _store(self, fitted: Fitted, bounds: Bounds) -> None:
-        super()._store(fitted, bounds)
+    def _finish(self, bounds: Bounds) -> None:
         self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
         if self.coef_noise_ is not None and self.intercept_noise_ is not None:
             self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]

@@ -250,9 +250,9 @@ MUTANTS = (
         (
             Edit(
                 "models/base.py",
-                "        self._store(fitted, bounds)\n",
+                "        self._finish(bounds)\n",
                 "        self.mean_target_ = float(np.nanmean(np.asarray(y, dtype=float)))\n"
-                "        self._store(fitted, bounds)\n",
+                "        self._finish(bounds)\n",
             ),
         ),
         ("tests/promises/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
