@@ -65,13 +65,13 @@ def figure(rows: Sequence[Row]) -> "Figure":
     drawn = blank(1.2 * len(names) + 2.0, 3.8, LIGHT)
     drawn.set_layout_engine("constrained")
     axes, width = drawn.subplots(), 0.8 / len(METHODS)
-    colors = (LIGHT.private, LIGHT.reference, LIGHT.quiet, LIGHT.ink)
+    colors = (LIGHT.private, LIGHT.reference, LIGHT.muted, LIGHT.ink)
     for k, method in enumerate(METHODS):
         heights = [mean(rows, "excess", problem=name, method=method) for name in names]
         places, words = np.arange(len(names)) + k * width, [f"{height:.2f}".lstrip("0") for height in heights]
         bars = axes.bar(places, np.minimum(heights, TOP), width, color=colors[k], label=method)
         axes.bar_label(bars, words, fontsize=8, color=LIGHT.ink, padding=1)
-    axes.axhline(1.0, color=LIGHT.quiet, linewidth=1, zorder=0.9)
+    axes.axhline(1.0, color=LIGHT.muted, linewidth=1, zorder=0.9)
     axes.set_xticks(np.arange(len(names)) + 0.4 - width / 2, [name.replace("_", " ") for name in names])
     axes.set_ylim(0, 1.25 * TOP)  # room for the legend
     axes.set_ylabel("excess (1: no columns)", color=LIGHT.ink)

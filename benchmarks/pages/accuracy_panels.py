@@ -48,14 +48,14 @@ def accuracy_panels(
     look = {"ncols": columns, "frameon": False, "fontsize": 10, "labelcolor": theme.ink}
     figure.legend(handles, labels, loc="lower center", **look)
     figure.text(left, 1 - 0.38 / height, title, color=theme.ink, fontsize=15, fontweight="bold")
-    figure.text(left, 1 - 0.66 / height, subtitle, color=theme.quiet, fontsize=10)
+    figure.text(left, 1 - 0.66 / height, subtitle, color=theme.muted, fontsize=10)
     return figure
 
 
 def _draw(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float], theme: Theme) -> None:
     place = {"textcoords": "offset points", "fontsize": 9}
     axes.axhline(panel.non_private, color=theme.reference, linewidth=1.4, dashes=(6, 3))
-    axes.axhline(panel.majority, color=theme.quiet, linewidth=1.4, dashes=(1.5, 2))
+    axes.axhline(panel.majority, color=theme.muted, linewidth=1.4, dashes=(1.5, 2))
     text = f"without privacy {100 * panel.non_private:.1f}%"
     axes.annotate(text, (epsilons[0], panel.non_private), xytext=(0, 4), color=theme.reference, **place)
     for line in panel.lines:
@@ -65,7 +65,7 @@ def _draw(axes: Any, panel: AccuracyPanel, epsilons: Sequence[float], theme: The
     low = _scale(axes, panel, epsilons)
     text, below = f"majority class {100 * panel.majority:.1f}%", panel.majority < low
     where, shift = (epsilons[-1], max(panel.majority, low)), (0, 6 if below else -12)
-    axes.annotate(text + ", below" * below, where, xytext=shift, ha="right", color=theme.quiet, **place)
+    axes.annotate(text + ", below" * below, where, xytext=shift, ha="right", color=theme.muted, **place)
     axes.set_title(panel.title, loc="left", color=theme.ink, fontsize=11.5, fontweight="bold", pad=8)
     axes.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
     frame(axes, theme)

@@ -34,7 +34,7 @@ def bound_panels(panels: Sequence[BoundPanel], *, title: str, y_label: str, them
         axes.plot(panel.x, means, color=theme.private, linewidth=2, label="measured")
         axes.plot(panel.x, panel.bound, color=theme.reference, linewidth=1.6, dashes=(5, 3), label="upper bound")
         if panel.lower:
-            look: dict[str, Any] = {"color": theme.quiet, "linewidth": 1.6, "dashes": (1.5, 2)}
+            look: dict[str, Any] = {"color": theme.muted, "linewidth": 1.6, "dashes": (1.5, 2)}
             axes.plot(panel.x, panel.lower, label="order of the lower bound", **look)
         axes.set_xscale("log")
         axes.set_yscale("log")

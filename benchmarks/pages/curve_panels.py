@@ -54,12 +54,12 @@ def curve_panels(
             axes.set_visible(False)
     _legend(figure, panels, theme)
     figure.text(0.085, 1 - 0.36 / height, title, color=theme.ink, fontsize=15, fontweight="bold")
-    figure.text(0.085, 1 - 0.64 / height, subtitle, color=theme.quiet, fontsize=10)
+    figure.text(0.085, 1 - 0.64 / height, subtitle, color=theme.muted, fontsize=10)
     return figure
 
 
 def _draw(axes: Any, panel: Panel, theme: Theme, x_label: str, y_label: str) -> None:
-    axes.axhline(panel.level, color=theme.quiet, linewidth=1.3, dashes=(1.5, 2))
+    axes.axhline(panel.level, color=theme.muted, linewidth=1.3, dashes=(1.5, 2))
     for curve in panel.curves:
         color, marker = COLORS[curve.look % len(COLORS)], MARKERS[curve.look % len(MARKERS)]
         means = [sum(row) / len(row) for row in curve.values]
@@ -78,7 +78,7 @@ def _draw(axes: Any, panel: Panel, theme: Theme, x_label: str, y_label: str) -> 
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     number_decades(axes)
     frame(axes, theme)
-    place = {"textcoords": "offset points", "color": theme.quiet, "fontsize": 9}
+    place = {"textcoords": "offset points", "color": theme.muted, "fontsize": 9}
     left = min(x for curve in panel.curves for x in curve.x)
     axes.annotate(panel.level_name, (left, panel.level), xytext=(0, 4), **place)
 

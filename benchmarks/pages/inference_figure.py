@@ -73,8 +73,8 @@ def inference_figure(found: list[Dot], theme: Theme = LIGHT) -> "Figure":
     left.axvline(NOMINAL, color=PLAIN, linewidth=1.2, dashes=(1.5, 2))
     right.axvline(1.0, color=PLAIN, linewidth=1.2, dashes=(1.5, 2))
     right.tick_params(axis="y", labelleft=False)
-    left.set_xlabel("coverage of 95% intervals", color=theme.quiet)
-    right.set_xlabel("standard error / without privacy", color=theme.quiet)
+    left.set_xlabel("coverage of 95% intervals", color=theme.muted)
+    right.set_xlabel("standard error / without privacy", color=theme.muted)
     figure.text(
         0.012,
         1 - 0.36 / height,
@@ -84,5 +84,5 @@ def inference_figure(found: list[Dot], theme: Theme = LIGHT) -> "Figure":
         fontweight="bold",
     )
     said = "one line per design: model, tables, n x p, epsilon and relation; bars: two Monte Carlo errors"
-    figure.text(0.012, 1 - 0.64 / height, said, color=theme.quiet, fontsize=10)
+    figure.text(0.012, 1 - 0.64 / height, said, color=theme.muted, fontsize=10)
     return figure

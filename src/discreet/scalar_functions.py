@@ -37,8 +37,8 @@ def is_ours(cls: type) -> bool:
 
 def _claim(cls: type) -> None:
     """Numba's symbols tell NamedTuples apart by name and field types: a namesake would run the first one's code."""
-    known = _registered.setdefault(cls.__name__, cls) if is_ours(cls) else _registered.get(cls.__name__, cls)
-    if known is not cls:
+    namesake = _registered.setdefault(cls.__name__, cls) if is_ours(cls) else _registered.get(cls.__name__, cls)
+    if namesake is not cls:
         raise TypeError(f"another class named {cls.__name__!r} is registered already: rename one of the two")
 
 

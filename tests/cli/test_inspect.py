@@ -13,10 +13,10 @@ import yaml
 
 import discreet
 from discreet import Bounds, DPLogisticRegression, TableModel
+from discreet.cli.certificate import OPEN
 from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations, rounded
 from discreet.json_schemas import json_schema
 from discreet.report.model_report import report_of
-from discreet.report.registry_entry import OPEN
 from tests.cli.tables import LEDGER, MARK, charges
 
 

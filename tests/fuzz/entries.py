@@ -20,7 +20,7 @@ from discreet import default, losses, models, penalties, schema, solvers
 from discreet.accounting import Plan, Release, price_plan
 from discreet.curator import PrivateData
 from discreet.models import SchemaEncoder, TableSearch, make_private_pipeline
-from discreet.models.registry import MODELS
+from discreet.models.base import MODELS
 from discreet.schema import Number, Target
 from tests import registry
 from tests.public_names import callables

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from discreet import DiscreetError, DPLogisticRegression
-from discreet.models.registry import MODELS
+from discreet.models.base import MODELS
 from discreet.models.words import ADVICE, UnknownParameter
 
 

@@ -164,7 +164,7 @@ def replay(
     with counted("Replaying", len(chosen) * len(neighbors or Neighbors)) as done:
         for subject in chosen:
             for relation in neighbors or tuple(Neighbors):
-                result = _replayed(subject, relation, claim(epsilon, delta), persons, quiet=not solver)
+                result = _replayed(subject, relation, claim(epsilon, delta), persons, skips=not solver)
                 audits += [] if result is None else [result]
                 done(1)
     if as_json:
@@ -178,9 +178,9 @@ def replay(
 
 
 def _replayed(
-    subject: "SolverCase", relation: Neighbors, claimed: tuple[float, float], persons: bool, *, quiet: bool
+    subject: "SolverCase", relation: Neighbors, claimed: tuple[float, float], persons: bool, *, skips: bool
 ) -> "Audit | None":
-    """One replay; ``quiet`` leaves out what the solver refuses to serve, instead of saying why."""
+    """One replay; ``skips`` leaves out what the solver refuses to serve, instead of saying why."""
     import numpy as np
 
     from discreet.accounting.events import PoissonSampled
@@ -196,7 +196,7 @@ def _replayed(
     try:
         events = fit(X, y, groups).certificate_.events
     except DiscreetError:
-        if quiet:
+        if skips:
             return None
         raise
     sampled = any(isinstance(event, PoissonSampled) for event in events)

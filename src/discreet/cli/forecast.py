@@ -1,5 +1,18 @@
-"""``discreet forecast``: what privacy will cost in accuracy or standard errors, before there is any data."""
+"""``discreet forecast``: what privacy will cost in accuracy or standard errors, before there is any data.
 
+How long a fit will take on a cluster follows from its plan and public sizes alone. With n rows, p columns, W workers of
+one core and P parts,
+
+    read      n p READ / W                         once: files to integers
+    passes    n p (PASS + p PRODUCTS) / W          each; products in passes that return p^2 sums
+    overhead  LATENCY + P PER_PART                 each; the scheduler serves one part after the other
+
+so that more workers help until the overhead is what remains: then larger parts do. Rates are those of one core of a
+common server; ``python -m benchmarks scale`` measures yours.
+"""
+
+import math
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,11 +33,13 @@ from discreet.cli.options import (
     new_file,
 )
 from discreet.cli.terminal import Refused
+from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
-    from discreet.models.forecast.cluster import ClusterTime
+    from discreet.models.base import DPLinearModel
     from discreet.models.forecast.forecast import Forecast
+    from discreet.models.forecast.synthetic import Groups
 
 
 class Task(StrEnum):
@@ -133,18 +148,14 @@ def forecast(
     prediction = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(prediction, plot)
-    time = None if cluster_workers is None else _cluster_time(model, rows, cluster_workers, shape)
+    time = None
+    if cluster_workers is not None:
+        time = cluster_time(model, rows, shape["p"], cluster_workers, shape.get("indicators"))
     if as_json:
         return echo_json({**prediction.to_dict(), **({} if time is None else {"cluster": time.to_dict()})})
     _print(prediction, plot)
     if time is not None:
         typer.echo(str(time))
-
-
-def _cluster_time(model: Any, rows: int, workers: int, shape: Json) -> "ClusterTime":
-    from discreet.models.forecast.cluster import cluster_time
-
-    return cluster_time(model, rows, shape["p"], workers, shape.get("indicators"))
 
 
 def _refuse_mixture(effects: bool, plot: Path | None, ceiling: float | None, wishes: tuple[object, ...]) -> None:
@@ -251,3 +262,64 @@ def _picture(forecast: "Forecast", path: Path) -> None:
 
     with new_file(path, "--plot") as scratch:
         save(forecast_figure(forecast), scratch)
+
+
+READ, PASS, PRODUCTS = 11e-9, 0.16e-9, 0.03e-9
+"""Seconds per value of one core: from Parquet to the lattice; in a gradient; per column in a sum of products."""
+LATENCY, PER_PART = 6e-3, 0.7e-3
+"""Seconds per pass, and per part and pass."""
+PART_ROWS = 1 << 18
+MATRICES = ("noisy_second_moment", "noisy_curvature", "noisy_score_covariance")
+
+
+@dataclass(frozen=True)
+class ClusterTime:
+    """What a fit on a cluster is predicted to take, in seconds.
+
+    ``workers`` are cores, ``passes`` are over the table; ``read`` are seconds of reading and encoding, ``work`` those
+    of passes, ``overhead`` those of the scheduler.
+    """
+
+    workers: int
+    parts: int
+    passes: int
+    read: float
+    work: float
+    overhead: float
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.read + self.work + self.overhead
+
+    def to_dict(self) -> Json:
+        """Return a dictionary for JSON."""
+        return {**asdict(self), "seconds": self.seconds}
+
+    def __str__(self) -> str:
+        parts = f"reading {self.read:,.0f} s, {self.passes} passes {self.work:,.0f} s"
+        return (
+            f"On a cluster with {self.workers:,} workers and {self.parts:,} parts: about {self.seconds:,.0f} s "
+            f"({parts}, overhead {self.overhead:,.0f} s). A rough model of one-core workers: docs/how-to/scale.md."
+        )
+
+
+def cluster_time(
+    estimator: "DPLinearModel", n: int, p: int | None, workers: int, indicators: "Groups | None" = None
+) -> ClusterTime:
+    """Predict how long a fit of n rows takes on a cluster, by its plan; an adaptive plan is refused."""
+    from discreet.accounting.plan import AdaptivePlan
+    from discreet.models.forecast.forecast import MAX_CELLS, point_of, setting_of
+
+    if workers < 1:
+        raise Unsupported("a cluster has at least one worker")
+    setting = setting_of(estimator, p, indicators)
+    plan = point_of(setting, n, estimator.epsilon, MAX_CELLS).plan
+    if isinstance(plan, AdaptivePlan):
+        raise Unsupported("an adaptive solver decides on its way how often it asks: its time is not predicted")
+    columns, parts = len(setting.ranges[0]), math.ceil(n / PART_ROWS)
+    matrices = sum(release.count for release in plan.releases if release.query in MATRICES)
+    values, busy = n * columns, min(workers, parts)
+    work = values * (PASS * plan.count + PRODUCTS * columns * matrices) / busy
+    overhead = plan.count * (LATENCY + PER_PART * parts)
+    return ClusterTime(workers, parts, plan.count, READ * values / busy, work, overhead)

@@ -411,7 +411,7 @@ def registered_models(wanted: str = "") -> tuple[str, ...]:
     if wanted in BUILT_IN_MODELS:
         return tuple(BUILT_IN_MODELS)
     load_plugins()
-    from discreet.models.registry import MODELS
+    from discreet.models.base import MODELS
 
     return MODELS.names()
 
@@ -463,7 +463,7 @@ def model_named(declared: "Schema", name: str, settings: Json, account: Json) ->
 
 def estimator_named(declared: "Schema", name: str, settings: Json) -> Any:
     """An estimator, not fitted: by its short name, or the one that suits the target."""
-    from discreet.models.registry import MODELS, default_model
+    from discreet.models.base import MODELS, default_model
 
     name = default_model(declared) if name == "auto" else name
     estimator = MODELS[name]()

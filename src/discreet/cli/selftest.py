@@ -38,7 +38,7 @@ def selftest(
     """
     from discreet.curator import kernel_checks, sampler_checks
 
-    compiled = [asdict(job) for job in _compiled(quiet=as_json)] if compile_first else None
+    compiled = [asdict(job) for job in _compiled(silent=as_json)] if compile_first else None
     checks: list[Check] = []
     for check in chain(kernel_checks(), sampler_checks(draws)):
         checks.append(check)
@@ -56,17 +56,17 @@ def selftest(
         raise typer.Exit(NO)
 
 
-def _compiled(*, quiet: bool) -> "Iterator[Compiled]":
+def _compiled(*, silent: bool) -> "Iterator[Compiled]":
     """Compile what fits run, one small fit after the other."""
     from discreet.models.compile import compile_kernels
 
     total = 0
     for job in compile_kernels():
         total += job.functions
-        if not quiet:
+        if not silent:
             typer.echo(f"      {job.name:<40}{job.functions} functions compiled, {job.seconds:.1f} s")
         yield job
-    if not quiet:
+    if not silent:
         typer.echo(f"{total} functions compiled")
 
 

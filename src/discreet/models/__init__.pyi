@@ -8,6 +8,7 @@ from discreet.inference.text import etable as etable
 from discreet.models.additive import CurveFeatures as CurveFeatures
 from discreet.models.additive import DPAdditiveClassifier as DPAdditiveClassifier
 from discreet.models.additive import DPAdditiveRegressor as DPAdditiveRegressor
+from discreet.models.base import register_model as register_model
 from discreet.models.classification import DPClassifier as DPClassifier
 from discreet.models.classification import DPLinearSVC as DPLinearSVC
 from discreet.models.classification import DPLogisticRegression as DPLogisticRegression
@@ -15,7 +16,6 @@ from discreet.models.forecast.effects import EffectsForecast as EffectsForecast
 from discreet.models.forecast.forecast import Forecast as Forecast
 from discreet.models.persist import load as load
 from discreet.models.persist import log_to_mlflow as log_to_mlflow
-from discreet.models.registry import register_model as register_model
 from discreet.models.regression import DPElasticNet as DPElasticNet
 from discreet.models.regression import DPGammaRegressor as DPGammaRegressor
 from discreet.models.regression import DPHuberRegressor as DPHuberRegressor

@@ -47,6 +47,7 @@ from discreet.models.fit import (
 )
 from discreet.models.words import NamedParameters, warn_of_autolog, warn_of_exact_score, warn_of_uncounted_fits
 from discreet.parameters import Count, Finite, Positive, Rows, Share, check_settings, checked
+from discreet.registry import BUILT_IN_MODELS, Registry
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from discreet.inference.summary import MeanInterval, Summary
     from discreet.models.forecast.effects import EffectsForecast
     from discreet.models.forecast.forecast import Forecast
+    from discreet.schema.schema import Schema
 
 
 class Bars:
@@ -784,6 +786,16 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         tags.target_tags.required = True
         tags.non_deterministic = True
         return tags
+
+
+MODELS: Registry[type[DPLinearModel]] = Registry("model", BUILT_IN_MODELS)
+"""Estimators by name, for ``--model`` and saved models; ``@register_model("mine")`` adds one."""
+register_model = MODELS.register
+
+
+def default_model(schema: "Schema") -> str:
+    """Return the short name of the model that suits the target."""
+    return "logistic" if schema.target is not None and schema.target.classes is not None else "ridge"
 
 
 def _records_of(X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss) -> tuple[Any, Any, Beside]:

@@ -55,8 +55,7 @@ from discreet.curator import FEATURES, Layout
 from discreet.errors import DiscreetError, MissingExtra, Unsupported
 from discreet.json_schemas import Json
 from discreet.losses.base import LOSSES
-from discreet.models.base import DPLinearModel
-from discreet.models.registry import MODELS
+from discreet.models.base import MODELS, DPLinearModel
 from discreet.models.to_onnx import digest_of
 from discreet.penalties.base import PENALTIES
 from discreet.schema.cell_meaning import SchemaError

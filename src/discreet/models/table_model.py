@@ -16,10 +16,9 @@ from discreet.budget import Neighbors
 from discreet.curator import Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.json_schemas import Json
-from discreet.models.base import DPLinearModel, Exported, Shown, lazily
+from discreet.models.base import MODELS, DPLinearModel, Exported, Shown, default_model, lazily
 from discreet.models.fit import Beside, Quote
 from discreet.models.monotone import refuse_monotone
-from discreet.models.registry import MODELS, default_model
 from discreet.models.scores import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
 from discreet.models.term_effects import TermEffects
@@ -511,8 +510,8 @@ def _refuse_origin(schema: Schema, estimator: object) -> None:
     """Refuse a model without an intercept whose numbers are 0 elsewhere than in the middle of their declared ranges."""
     if getattr(estimator, "fit_intercept", True):
         return
-    numbers = {name: kind for name, kind in schema.columns.items() if isinstance(kind, Number) and not kind.is_bent}
-    far = [name for name, kind in numbers.items() if kind.is_private or sum(kind.limits) != 0]
+    lines = {name: kind for name, kind in schema.columns.items() if isinstance(kind, Number) and not kind.is_bent}
+    far = [name for name, kind in lines.items() if kind.is_private or sum(kind.limits) != 0]
     if far:
         raise Unsupported(
             f"without an intercept, the effect of {far[0]} would be 0 in the middle of its declared range, not at 0: "

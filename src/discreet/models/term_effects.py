@@ -244,11 +244,11 @@ class TermEffects:
             places = [place[feature.name] for feature in layout.features]
             away = features - features.mean(axis=0)
             for k, output in enumerate(outputs_of(fitted)):
-                found = (away @ np.atleast_2d(fitted.coef_)[k, places]).reshape(len(shown), -1)
+                lines = (away @ np.atleast_2d(fitted.coef_)[k, places]).reshape(len(shown), -1)
                 noise = None if noises is None else np.sqrt(away**2 @ np.atleast_2d(noises)[k, places] ** 2)
                 for j, value in enumerate(shown):
-                    part = None if noise is None else noise.reshape(found.shape)[j]
-                    effects.append(TermEffect(axis, output, values, found[j], part, other, _text(value)))
+                    part = None if noise is None else noise.reshape(lines.shape)[j]
+                    effects.append(TermEffect(axis, output, values, lines[j], part, other, _text(value)))
         return effects
 
     def explain(self, row: object) -> Explanation:
@@ -333,8 +333,8 @@ class TermEffects:
             raise Unsupported(
                 f"there is no column called {', '.join(map(str, strange))}" if strange else "name a column"
             )
-        own = self.term_effects()
-        effects = [effect for name in chosen for effect in own if effect.column == name]
+        of_columns = self.term_effects()
+        effects = [effect for name in chosen for effect in of_columns if effect.column == name]
         width = deviations(level, pure=self._fitted.certificate_.delta == 0)
         effects += [effect for effect in self.product_effects() if {effect.column, effect.other} <= set(chosen)]
         return _figure(effects, width, self._summary_of_curves(level))

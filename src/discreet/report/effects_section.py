@@ -243,7 +243,7 @@ def _columns(summary: "Summary") -> str:
             )
     if not rows:
         return ""
-    shown = table(["column", "effects tested", "p"], rows, label="Whole columns", numbers=(1, 2), kind="stacked")
+    shown = table(["column", "effects tested", "p"], rows, label="Whole columns", numeric=(1, 2), kind="stacked")
     note = "A column of several effects (cells, knots, products, classes): whether any of those shown is not 0."
     return f"<h3>Whole columns</h3>\n{paragraphs([note], 'note')}{shown}"
 
@@ -338,7 +338,7 @@ def _table(effects: Sequence[_Effect], summary: "Summary") -> str:
             for label, cell in zip(head[1:], effect.cells, strict=True)
         )
         rows.append(f'<tr><th scope="row">{isolated(name)}</th>{cells}</tr>')
-    return table(head, rows, label="Effects for a population", numbers=range(1, len(head)), kind="wide stacked")
+    return table(head, rows, label="Effects for a population", numeric=range(1, len(head)), kind="wide stacked")
 
 
 def _details(summary: "Summary") -> str:
@@ -354,5 +354,5 @@ def _details(summary: "Summary") -> str:
         for name, *cells in rows
     )
     description = "Coefficients, standard errors, and how much wider they are than without privacy (inflation)"
-    shown = table(head, body, label=description, numbers=range(1, len(head)), kind="wide stacked")
+    shown = table(head, body, label=description, numeric=range(1, len(head)), kind="wide stacked")
     return f"<details><summary>{description}</summary>{shown}</details>"

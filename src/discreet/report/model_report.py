@@ -309,9 +309,9 @@ def _curves(model: "TableModel") -> "list[TermEffect]":
     """The effects of numbers that may bend, and of products with numbers."""
     kinds = model.schema_.columns.items()
     bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
-    numbers = {name for name, kind in kinds if isinstance(kind, Number)}
-    own = [effect for effect in model.term_effects() if effect.column in bent]
-    return own + [effect for effect in model.product_effects() if effect.column in numbers]
+    numeric = {name for name, kind in kinds if isinstance(kind, Number)}
+    curves = [effect for effect in model.term_effects() if effect.column in bent]
+    return curves + [effect for effect in model.product_effects() if effect.column in numeric]
 
 
 def _units(model: "TableModel") -> str:

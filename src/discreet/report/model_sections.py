@@ -121,8 +121,8 @@ def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
         cells.append(f'<td class="number">{_signed(value)}</td>')
         cells += [f'<td class="number">{half_width}</td>'] if has_noise else []
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    numbers = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
-    return table(head, rows, label="Coefficients", numbers=numbers)
+    numeric = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
+    return table(head, rows, label="Coefficients", numeric=numeric)
 
 
 def _signed(text: str) -> str:
@@ -308,7 +308,7 @@ def scores_section(scores: Sequence[Score]) -> str:
             f'<td class="words">{escape(score.note)}</td></tr>'
         )
     head = ["score", "value", "interval", "cost", "on which rows"]
-    whole = table(head, rows, label="Scores", numbers=(1,), kind="wide stacked")
+    whole = table(head, rows, label="Scores", numeric=(1,), kind="wide stacked")
     return '<h2 id="scores">Released scores</h2>' + paragraphs([_SAID]) + whole + "".join(map(_parts, scores))
 
 
@@ -325,8 +325,8 @@ def _parts(score: Score) -> str:
     drawn = _SQUARES[score.metric].drawn(score.parts) if score.metric in _SQUARES else ""
     chances = score.metric == _CALIBRATION
     head = ["predicted chance" if chances else "part", "happened" if chances else "value", percent(score.level, 0)]
-    numbers = table(head, rows, label=f"Parts of the {score.metric}", numbers=(1,))
-    return f"<h3>{escape(score.metric[:1].upper() + score.metric[1:])}, in parts</h3>{drawn}{numbers}"
+    cells = table(head, rows, label=f"Parts of the {score.metric}", numeric=(1,))
+    return f"<h3>{escape(score.metric[:1].upper() + score.metric[1:])}, in parts</h3>{drawn}{cells}"
 
 
 def _are_counts(score: Score) -> bool:

@@ -49,11 +49,11 @@ def bullets(texts: Iterable[str]) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[str], *, label: str, numbers: Sequence[int] = (), kind: str = "wide"
+    head: Sequence[str], rows: Iterable[str], *, label: str, numeric: Sequence[int] = (), kind: str = "wide"
 ) -> str:
-    """A table that scrolls within itself where it is too wide. ``rows`` are HTML, ``numbers`` columns of numbers."""
+    """A table that scrolls within itself where it is too wide. ``rows`` are HTML, ``numeric`` columns of numbers."""
     cells = "".join(
-        f'<th scope="col"{" class=number" if place in numbers else ""}>{escape(name)}</th>'
+        f'<th scope="col"{" class=number" if place in numeric else ""}>{escape(name)}</th>'
         for place, name in enumerate(head)
     )
     return (
@@ -156,14 +156,14 @@ class Theme:
 
     paper: str
     ink: str
-    quiet: str
+    muted: str
     grid: str
     private: str
     reference: str
 
 
-LIGHT = Theme(paper="#ffffff", ink="#1c2530", quiet="#5b6775", grid="#e4e8ed", private="#1f5fbf", reference="#b3541e")
-DARK = Theme(paper="#14181d", ink="#e8ecf1", quiet="#9aa6b4", grid="#2a313a", private="#7db0ff", reference="#f0a36b")
+LIGHT = Theme(paper="#ffffff", ink="#1c2530", muted="#5b6775", grid="#e4e8ed", private="#1f5fbf", reference="#b3541e")
+DARK = Theme(paper="#14181d", ink="#e8ecf1", muted="#9aa6b4", grid="#2a313a", private="#7db0ff", reference="#f0a36b")
 
 
 def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure":
@@ -233,14 +233,14 @@ def blank(width: float, height: float, theme: Theme) -> "Figure":
 
 
 def frame(axes: Any, theme: Theme, label_size: float = 9.5) -> None:
-    """Draw no more of the axes than the bottom line and a quiet grid."""
+    """Draw no more of the axes than the bottom line and a muted grid."""
     axes.set_facecolor(theme.paper)
-    axes.tick_params(which="both", colors=theme.quiet, labelsize=label_size, length=0, pad=5)
+    axes.tick_params(which="both", colors=theme.muted, labelsize=label_size, length=0, pad=5)
     axes.grid(axis="y", color=theme.grid, linewidth=1)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(theme.quiet)
+    axes.spines["bottom"].set_color(theme.muted)
 
 
 def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: float, theme: Theme) -> None:
@@ -253,7 +253,7 @@ def _draw_spending(axes: Any, certificate: "Certificate", rounds: range, total: 
         spent = list(accumulate(each))
         top = [low + more for low, more in zip(bottom, [spent[0], *spent, spent[-1]], strict=True)]
         label = f"{query}: {len(paid)} answers, {spent[-1] / total:.0%}"
-        color = (theme.private, theme.reference, theme.quiet)[look % 3]
+        color = (theme.private, theme.reference, theme.muted)[look % 3]
         axes.fill_between(places, bottom, top, step="mid", color=color, alpha=0.75, linewidth=0, label=label)
         bottom = top
 
@@ -277,7 +277,7 @@ def _draw_refusals(axes: Any, certificate: "Certificate", total: float, theme: T
 def _title(axes: Any, title: str, subtitle: str, theme: Theme) -> None:
     pad = 26 if subtitle else 10
     axes.set_title(title, loc="left", color=theme.ink, fontsize=14, fontweight="bold", pad=pad)
-    place = {"xycoords": "axes fraction", "textcoords": "offset points", "color": theme.quiet, "fontsize": 10}
+    place = {"xycoords": "axes fraction", "textcoords": "offset points", "color": theme.muted, "fontsize": 10}
     axes.annotate(subtitle, (0, 1), xytext=(0, 10), annotation_clip=False, **place)
 
 
@@ -310,7 +310,7 @@ def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
         f"Simulated on {len(plan.gaps)} public synthetic tables, {forecast.neighbors}. Line: mean. Band: lowest to "
         "highest fit. Dots: single fits. No data, no budget."
     )
-    figure.text(0.085, 1 - 0.7 / HEIGHT, subtitle, color=theme.quiet, fontsize=10)
+    figure.text(0.085, 1 - 0.7 / HEIGHT, subtitle, color=theme.muted, fontsize=10)
     return figure
 
 
@@ -341,8 +341,8 @@ def _draw(
     note = {"xytext": (0, -12), "textcoords": "offset points", "fontsize": 9}
     axes.annotate("without privacy", (places[0], 0), color=theme.reference, **note)
     everything = unit * (plan.non_private - plan.trivial)
-    axes.axhline(everything, color=theme.quiet, linewidth=1.3, dashes=(1.5, 2))
-    axes.annotate("nothing learned", (places[-1], everything), color=theme.quiet, ha="right", **note)
+    axes.axhline(everything, color=theme.muted, linewidth=1.3, dashes=(1.5, 2))
+    axes.annotate("nothing learned", (places[-1], everything), color=theme.muted, ha="right", **note)
     axes.set_xscale("log")
     axes.set_xticks(places)
 

@@ -262,8 +262,8 @@ def definition(certificate: Certificate, relation: str) -> str:
         said.append(f"delta = {certificate.delta:.3g}")
     values.append(f"{_POWER}{sign('≈')}{figure_of(_exp(certificate.epsilon), 4)}")
     said.append(f"exp(epsilon) = {_exp(certificate.epsilon):.4g}")
-    numbers = "".join(_math(value, words) for value, words in zip(values, said, strict=True))
-    return f'{formula(content, text, note)}<div class="formula values">{numbers}</div>'
+    shown = "".join(_math(value, words) for value, words in zip(values, said, strict=True))
+    return f'{formula(content, text, note)}<div class="formula values">{shown}</div>'
 
 
 def guess_formula(certificate: Certificate, value: str) -> str:
@@ -559,7 +559,7 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
         [
             paragraphs([said]),
             bar,
-            table(head, rows, label="Releases", numbers=(1, 3), kind="wide stacked"),
+            table(head, rows, label="Releases", numeric=(1, 3), kind="wide stacked"),
             paragraphs(without, "note"),
             _accountants(certificate),
         ]
@@ -577,7 +577,7 @@ def _accountants(certificate: Certificate) -> str:
     at = number(certificate.delta)
     said = f"Total cost at delta = {at}, by different accountants. Each is an upper bound."
     return paragraphs([said]) + table(
-        ["accountant", "", "epsilon"], rows, label="Accountants", numbers=(2,), kind="stacked"
+        ["accountant", "", "epsilon"], rows, label="Accountants", numeric=(2,), kind="stacked"
     )
 
 
@@ -618,7 +618,7 @@ def _counts(checked: Checked) -> str:
         f'<td class="number">{number(count, 6)}</td></tr>'
         for name, what, count in cells
     ]
-    return table(["column", "what", "noisy count"], rows, label="Checks", numbers=(2,), kind="wide stacked")
+    return table(["column", "what", "noisy count"], rows, label="Checks", numeric=(2,), kind="wide stacked")
 
 
 def trace_section(certificate: Certificate) -> str:

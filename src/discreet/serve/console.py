@@ -26,7 +26,7 @@ from discreet.inference.summary import shown_effects
 from discreet.json_schemas import Json
 from discreet.ledger.account import FREE
 from discreet.ledger.ledger import Ledger
-from discreet.models.registry import MODELS
+from discreet.models.base import MODELS
 from discreet.schema.schema import describe
 from discreet.serve.api import OPERATIONS, document
 from discreet.serve.settings import Forbidden, NotFound, ServiceError

@@ -165,8 +165,8 @@ class Classes:
         chosen = (expected.cumsum(axis=1)[:, :-1] < stream.uniforms(len(expected))[:, None]).sum(axis=1)
         labels = np.empty(len(self.labels), dtype=object)
         labels[:] = self.labels
-        numbers = np.array(self.labels)
-        return np.asarray((numbers if numbers.tolist() == list(self.labels) else labels)[chosen])
+        plain = np.array(self.labels)
+        return np.asarray((plain if plain.tolist() == list(self.labels) else labels)[chosen])
 
     def score(self, expected: Floats, predicted: Array) -> float:
         place = {label: k for k, label in enumerate(self.labels)}

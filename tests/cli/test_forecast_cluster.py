@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from discreet import DPLogisticRegression
 from discreet.cli.app import app
+from discreet.cli.forecast import LATENCY, PER_PART, cluster_time
 from discreet.errors import Unsupported
-from discreet.models.forecast.cluster import LATENCY, PER_PART, cluster_time
 from discreet.solvers import GradientDescent
 
 MODEL = DPLogisticRegression(1.0, 1e-9, classes=(0, 1), solver=GradientDescent(n_steps=10))
