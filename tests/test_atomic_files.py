@@ -58,13 +58,6 @@ def test_what_a_living_process_is_writing_stays(tmp_path: Path, kind: str) -> No
     assert not made.exists()
 
 
-def test_what_this_process_is_writing_stays(tmp_path: Path, kind: str) -> None:
-    with passing(tmp_path / "model", folder=kind == "folder") as made:
-        sweep(tmp_path)
-        assert made.exists()
-    assert not made.exists()
-
-
 def named(folder: Path, boot: str) -> Path:
     return folder / f".model.{boot}-{'0' * 16}.tmp"
 
@@ -91,13 +84,6 @@ def test_nothing_else_is_ever_swept(tmp_path: Path) -> None:
     named(tmp_path, boot).mkdir()  # and one that would be, so that the test can fail
     sweep(tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_what_somebody_else_owns_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    named(tmp_path, atomic_files._boot()).mkdir()
-    monkeypatch.setattr(os, "getuid", lambda: 12345)
-    sweep(tmp_path)
-    assert list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("without", ["locks", "a boot"])

@@ -3,20 +3,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from discreet import Bounds, Neighbors
-from discreet.bounds import Domain
+from discreet import Bounds
 from discreet.errors import MissingBounds
-
-
-def test_a_list_is_one_range_a_column():
-    low, high = Bounds([(0, 120), (-1.5, 1)]).ranges(2)
-    np.testing.assert_array_equal(low, [0, -1.5])
-    np.testing.assert_array_equal(high, [120, 1])
-    array = Bounds(np.array([[0, 120], [-1.5, 1]]))
-    assert array == Bounds([(0, 120), (-1.5, 1)])
 
 
 def test_a_dictionary_follows_the_names_of_the_columns():
@@ -56,19 +45,3 @@ def test_facts_are_frozen_and_can_be_replaced_in_a_copy():
     assert (other.target, other.n, bounds.target, bounds.n) == ((0.0, 1.0), 10, None, None)
     with pytest.raises(MissingBounds):
         bounds.with_facts(n=-1)
-
-
-@given(st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(0, 1e9)), min_size=1, max_size=6))
-def test_ranges_come_back_in_order(pairs):
-    declared = [(low, low + width) for low, width in pairs]
-    low, high = Bounds(declared).ranges(len(declared))
-    np.testing.assert_array_equal(low, [pair[0] for pair in declared])
-    np.testing.assert_array_equal(high, [pair[1] for pair in declared])
-    assert (low <= high).all()
-
-
-def test_domain_shapes():
-    one = Domain(np.ones(4), 2.0, 10, Neighbors.REPLACE_ONE)
-    assert (one.n_features, one.shape) == (4, (4,))
-    several = Domain(np.ones(4), 2.0, 10, Neighbors.REPLACE_ONE, n_outputs=3)
-    assert several.shape == (4, 3)

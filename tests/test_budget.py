@@ -1,21 +1,6 @@
-import math
-
 import pytest
 
-from discreet import Budget, Neighbors
-
-
-def test_defaults():
-    budget = Budget(1.0)
-    assert (budget.epsilon, budget.delta, budget.neighbors) == (1.0, 0.0, Neighbors.REPLACE_ONE)
-    assert budget.is_pure
-    assert budget.is_private
-
-
-def test_no_privacy():
-    budget = Budget(math.inf, 1e-6)
-    assert not budget.is_private
-    assert not budget.is_pure
+from discreet import Neighbors
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction as Ratio
 from typing import Annotated, Any, Literal
 
@@ -12,12 +11,8 @@ import pytest
 from discreet.errors import Unsupported
 from discreet.parameters import (
     Count,
-    Finite,
-    Fraction,
-    NonNegative,
     OneOf,
     Positive,
-    Probability,
     Share,
     Weight,
     check_fields,
@@ -25,52 +20,7 @@ from discreet.parameters import (
     checked,
     conformed,
     conforms,
-    described,
 )
-
-NEVER = ("2", b"2", [2], (2,), {2}, np.array([2.0]), 2j, Decimal(2), object(), int, None, np.nan, 10**400)
-ADMITTED = {
-    bool: (True, False, np.True_),
-    int: (0, -3, 3.0, np.int8(3), Ratio(4, 2)),
-    Count: (1, 3.0, np.uint64(7)),
-    float: (0, -1.5, np.inf, np.float32(0.5), Ratio(1, 2)),
-    Positive: (1e-150, 1, 1e150),
-    NonNegative: (0, 5e-324, 1e150),
-    Finite: (-1e308, 0),
-    Share: (0.5, 1 - 1e-16),
-    Weight: (0, 0.5),
-    Fraction: (0, 1),
-    Probability: (1e-9, 1),
-}
-REFUSED = {
-    bool: (0, 1, 2, 1.0),
-    int: (True, 2.5, np.inf),
-    Count: (0, -1, True, 2.5, 1e20, np.inf),
-    float: (True, np.True_),
-    Positive: (0, -1, np.inf, True, 5e-324, 1e308),
-    NonNegative: (-1e-300, np.inf, 1e308),
-    Finite: (np.inf, -np.inf),
-    Share: (0, 1, 1.5),
-    Weight: (1, -0.1),
-    Fraction: (-0.1, 1.1),
-    Probability: (0, 1.1),
-}
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("hint", ADMITTED, ids=described)
-def test_numbers_and_truth_values(hint):
-    assert all(conforms(value, hint) for value in ADMITTED[hint])
-    assert not any(conforms(value, hint) for value in (*REFUSED[hint], *NEVER))
-
-
-def test_what_is_converted():
-    assert type(conformed("n", 3.0, Count)) is int
-    assert conformed("flag", np.True_, bool) is True
-    assert type(conformed("x", np.float32(0.5), Positive)) is float
-    assert conformed("x", 256, Positive | None) == 256
-    assert conformed("x", np.array([1, 2]), tuple[Positive, ...]) == (1, 2)
-    assert conformed("x", [[1.0, 2]], Sequence[Sequence[Count]]) == ((1, 2),)
 
 
 @pytest.mark.whole

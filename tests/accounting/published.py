@@ -19,11 +19,6 @@ def lecture_scale(epsilon: float, delta: float) -> float:
     return math.sqrt(8 * math.log(1.25 / delta)) / epsilon
 
 
-def kifer_scale(epsilon: float, delta: float) -> float:
-    """sigma/L of Kifer, Smith, Thakurta (2012): sqrt(8 ln(2/delta) + 4 epsilon)/epsilon; lambda >= 2 beta/epsilon."""
-    return math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
-
-
 def redberg_delta(epsilon: float, noise_multiplier: float, curvature: float) -> float:
     """The delta of Redberg, Koskela and Wang (2023) for linear models under add_remove; 1 unless beta < lambda.
 

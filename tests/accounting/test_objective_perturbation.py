@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from discreet.accounting import gaussian, pld
-from discreet.accounting.events import Gaussian, Laplace, PerturbedMinimum, PureDP, TotalVariation
+from discreet.accounting.events import Gaussian, PerturbedMinimum, PureDP, TotalVariation
 from discreet.accounting.noise_for import calibrate
 from discreet.accounting.objective_perturbation import covers
 from discreet.accounting.plan import Perturbation, Plan, Release
-from discreet.accounting.pricing import epsilon_of, price
+from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from tests.accounting import published
@@ -69,36 +69,6 @@ def test_sigma_needed(epsilon, lam, redberg, simple, tight):
         assert published.redberg_delta(epsilon, redberg, 0.25 / lam) == pytest.approx(1e-5, rel=0.02)
     else:
         assert published.redberg_delta(epsilon, 1e6, 0.25 / lam) == 1.0
-
-
-def test_pure_epsilon_is_the_improved_one():
-    """n = 1000, Lambda = 0.01, c = 1/4: the noise gets 0.97530739 of 1, where Chaudhuri left it 0.95061477."""
-    plan = plan_of(curvature=0.25 / 10, outside=False)
-    for neighbors in Neighbors:
-        z = calibrate(plan, Budget(1.0, 0.0, neighbors))
-        assert 1 / z == pytest.approx(0.97530739, rel=1e-7)
-        assert price(plan, z, 0.0, neighbors) <= 1.0
-    softmax = PerturbedMinimum(2.0, 0.3, "softmax", outputs=4, noise="gamma")
-    assert epsilon_of([softmax], 0.0).epsilon == pytest.approx(0.5 + 3 * math.log1p(0.15))
-    # Beside other releases at delta > 0 it counts as a pure one.
-    mixed = [PerturbedMinimum(2.0, 0.3, noise="gamma"), Laplace(2.0)]
-    same = [PureDP(0.5 + math.log1p(0.3)), Laplace(2.0)]
-    assert epsilon_of(mixed, 1e-6).epsilon == pytest.approx(epsilon_of(same, 1e-6).epsilon, rel=1e-6)
-
-
-# --- never above the older bounds ----------------------------------------------------------------
-
-
-@covering(("factor", [1.0, 2.0, 8.0]), ("epsilon", [0.1, 0.5, 1.0, 4.0]))
-def test_never_above_the_older_bounds(epsilon, factor):
-    """At Kifer's lambda = 2 beta/epsilon and above: 0.33 to 0.43 of his noise; for all slopes below Redberg's delta."""
-    delta, lam = 1e-6, factor * 0.5 / epsilon
-    sigma = calibrate(plan_of(curvature=0.25 / lam, outside=False), Budget(epsilon, delta, ADD))
-    assert sigma < 0.45 * published.kifer_scale(epsilon, delta)
-    for slopes in ("logistic", "one_signed", "two_signed"):
-        for z in (0.5 * sigma, sigma, 2 * sigma):
-            older = published.redberg_delta(epsilon, z, 0.25 / lam)
-            assert bound(z, lam, slopes).delta_of(epsilon) <= older * (1 + 1e-9)
 
 
 # --- the numbers themselves ----------------------------------------------------------------------

@@ -8,7 +8,6 @@ import pytest
 from discreet.accounting import gaussian, lower_bounds, pld, rdp
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PoissonSampled, PureDP, renyi_epsilon
 from discreet.budget import Neighbors
-from discreet.errors import Unsupported
 from tests.covering import covering
 
 ADD, REPLACE, ZERO = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE, Neighbors.ZERO_OUT
@@ -179,16 +178,3 @@ def test_replace_one_pair_dominates_in_the_plane(ratio):
                 other = (size * math.cos(angle), size * math.sin(angle))
                 assert divergence((1, 0), other, factor) <= worst + 1e-9
                 assert divergence(other, (1, 0), factor) <= worst + 1e-9
-
-
-def test_the_grid_follows_the_smallest_step_and_the_memory():
-    def spacing(event):
-        return pld.interval_for([event], ADD, renyi_epsilon([event], 1e-16, ADD))
-
-    fine = spacing(PoissonSampled(7, Gaussian(5.0, 1000)))
-    coarse = spacing(PoissonSampled(655, Gaussian(1.0, 1000)))
-    assert fine < coarse <= 1e-3
-    wide = spacing(Laplace(0.001, 1000, 1))
-    assert wide > coarse
-    with pytest.raises(Unsupported, match="too wide"):
-        pld.compose([PoissonSampled(655, Gaussian(1e-4, 1000))], ADD)

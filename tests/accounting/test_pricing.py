@@ -86,15 +86,6 @@ def test_mixed_round_trip(plan):
     assert 1 - 1e-3 <= spent <= 1
 
 
-def test_monotone():
-    z, plan = 1.0, steps(200, 0.01)
-    base = price(plan, z, 1e-5)
-    assert price(plan, z, 1e-4) < base < price(plan, z, 1e-6)
-    assert price(steps(100, 0.01), z, 1e-5) < base < price(steps(400, 0.01), z, 1e-5)
-    assert price(plan, 1.3, 1e-5) < base < price(plan, 0.8, 1e-5)
-    assert base < price(steps(200, 0.05), z, 1e-5) < price(steps(200), z, 1e-5)
-
-
 def test_pure_prices():
     assert epsilon_of([Laplace(100.0, 100)], 0.0).epsilon == 1.0
     # a price ends 2^-32 below its budget, and the search for it 1e-9 below that

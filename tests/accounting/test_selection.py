@@ -79,15 +79,6 @@ def test_probabilities_are_a_law_with_the_declared_mean(law):
     assert min(listed) == (0 if law.shape is None else 1)
 
 
-@pytest.mark.parametrize("law", STOPPING_LAWS, ids=name)
-def test_the_best_share_is_reached_as_the_law_says(law):
-    listed = law_of(law, 4000)
-    for share in (1e-6, 0.1, 0.7, 1.0):
-        missed = {k: k * math.log1p(-share) if share < 1 else -math.inf * (k > 0) for k in listed if k or share < 1}
-        by_hand = math.fsum(p * -math.expm1(missed[k]) for k, p in listed.items() if k in missed)
-        assert float(law.best_beyond(np.array([share]))[0]) == pytest.approx(by_hand, rel=1e-7)
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize("law", STOPPING_LAWS, ids=name)
 def test_draws_have_the_law(law):
@@ -277,15 +268,6 @@ def test_gaussian_runs_with_every_kind_of_order(shape):
 
 
 @pytest.mark.parametrize("shape", LAWS)
-def test_monotone(shape):
-    means = [price(selected(mean=m, shape=shape)) for m in (1.5, 2, 3, 5, 10, 20, 100)]
-    assert means == sorted(means)
-    noises = [price(selected((Gaussian(z),), shape=shape)) for z in (0.2, 0.5, 1, 2, 5, 20)]
-    assert noises == sorted(noises, reverse=True)
-    assert means[0] > epsilon_of(BASE, DELTA).epsilon
-
-
-@pytest.mark.parametrize("shape", LAWS)
 def test_several_kinds_of_runs_cost_the_dearest_at_each_order(shape):
     one, other = (Gaussian(5.0),), (PureDP(0.5),)
     both = price(RepeatedSelection((one, other), 10.0, shape))
@@ -322,14 +304,3 @@ def test_what_a_run_may_spend(shape, epsilon):
     mu = selection.run_mu(Stopping(5.0, shape), epsilon, DELTA)
     assert 0.99 * epsilon < price(selected((Gaussian(1 / mu),), 5.0, shape)) <= epsilon
     assert mu < gaussian.mu_of(epsilon, DELTA)
-
-
-def test_too_small_a_budget_is_refused():
-    with pytest.raises(Unsupported, match="mean_runs"):
-        selection.run_mu(Stopping(1000.0, 0.0), 1e-6, 1e-12)
-
-
-# -------------------------------------------------------------------------------------- planted mistakes
-
-
-# ---------------------------------------------------------------------------------------------- events

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 from scipy.stats import binom, norm
 
 from discreet.accounting import gaussian
@@ -46,19 +45,3 @@ def most_exceptions(repetitions: int, rate: float) -> int:
 def laplace_distance(epsilon: float) -> float:
     """The total variation distance of two Laplace laws, one sensitivity apart."""
     return 1 - math.exp(-epsilon / 2)
-
-
-class Drawn:
-    """Entropy from numpy's generator: what it takes to see the same audit again, and fast."""
-
-    name = "seeded"
-    is_private = False
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-
-    def words(self, count: int) -> np.ndarray:
-        """Like the operating system's: uniform, and not to be written to."""
-        words = self._rng.integers(0, 2**64, count, dtype=np.uint64)
-        words.flags.writeable = False
-        return words

@@ -81,14 +81,6 @@ def test_half_the_noise_is_refuted_beyond_doubt():
     assert audit.model(fit, ROWS, OTHER, epsilon=4.0, delta=DELTA, events=events, runs=2000, confidence=0.999).refuted
 
 
-@pytest.mark.parametrize("runs", [0, 1])
-def test_too_few_runs(runs, rng):
-    from discreet.errors import DiscreetError
-
-    with pytest.raises(DiscreetError, match="runs"):
-        audit.model(mean(rng, "normal", 1.0), ROWS, OTHER, epsilon=EPSILON, runs=runs)
-
-
 def test_a_shape_that_tells(rng):
     """A model with a row of coefficients for each class that it saw."""
     fit = lambda X, y: rng.normal(size=1 + int(X.sum()))  # noqa: E731

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds
 from discreet.testing import neighbor_pairs
 from tests.covering import covering
 from tests.testing.small_fits import bounds_of, table
@@ -83,9 +82,3 @@ def test_sparse_rows_have_repeated_entries():
     parted = [pair for pair in neighbor_pairs(X, y, bounds=bounds_of("logistic")) if "in parts" in pair.name]
     assert parted
     assert not any(pair.neighbor.X.has_canonical_format for pair in parted)
-
-
-def test_what_is_extreme_must_be_declared():
-    X, y, _ = table("logistic")
-    with pytest.raises(ValueError, match="classes="):
-        list(neighbor_pairs(X, y, bounds=Bounds(1.0)))

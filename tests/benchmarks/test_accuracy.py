@@ -1,17 +1,13 @@
 """The comparison of models as they come: runs, goes on where it stopped, and counts what it found."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from benchmarks.__main__ import app
 from benchmarks.comparisons import accuracy
 from benchmarks.comparisons.accuracy import Comparison, Point, Protocol, parts, private_run, run_key
 from benchmarks.measures.gap import gap, learned, scores
-from benchmarks.pages import curves
 from benchmarks.pages.accuracy import Summary, against_trivial, markdown
 
 NOWHERE = Path("nowhere")
@@ -39,6 +35,7 @@ def results():
     return Comparison(FAST, NOWHERE).run()
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_goes_on(results):
     some = {**results, "runs": [run for run in results["runs"] if run["seed"] == 1 or run["method"] == "gd"]}
     assert Comparison(FAST, NOWHERE, results).left == 0
@@ -81,48 +78,3 @@ def test_a_private_fit_learns_something_with_nothing_set():
     train, test = parts("synthetic", NOWHERE, 1)
     run = private_run(Point("synthetic", "gd", 100.0, "zero_out"), train, test, seed=1)
     assert run["metrics"]["auc"] > 0.7
-
-
-def test_one_command_writes_numbers_and_tables(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("<!-- accuracy: generated -->\nold\n<!-- accuracy: end -->\n")
-    short = tmp_path / "short.md"
-    short.write_text("Before\n<!-- accuracy: generated -->\nold\n<!-- accuracy: end -->\n")
-    peer = tmp_path / "peer.json"
-    peer.write_text(json.dumps({"runs": [{**made("peer", 0.7, split=1), "set": "synthetic"}]}))
-    words = ["accuracy", "--quick", "--jobs", "1", "--seeds", "1", "--solver", "auto", "--epsilon", "1"]
-    words += ["--widen", "3", "--peers", str(peer), "--page", str(page), "--compared", str(short)]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    text = (tmp_path / "build/accuracy/accuracy.md").read_text()
-    assert "| peer |" in text
-    assert "**Ranges declared too wide**" in text
-    assert "old" not in page.read_text()
-    assert "old" not in short.read_text()
-    assert "| epsilon | discreet, `replace_one` |" in short.read_text()
-    stored = json.loads((tmp_path / "build/accuracy/accuracy.json").read_text())
-    assert {run["method"] for run in stored["runs"]} == {"auto"}
-    refused = CliRunner().invoke(app, ["accuracy", "--data", str(tmp_path), "--set", "adult", "--jobs", "1"])
-    assert refused.exit_code == 2
-    assert "adult.csv.gz" in refused.output
-
-
-def test_lines_and_curves_stand_next_to_each_other():
-    runs = [made(method, value) for method, value in (("lines", 0.7), ("curves", 0.8), ("dp_ebm", 0.6))]
-    summary = Summary({"references": {"s": LABELS}, "runs": [{**run, "split": 0} for run in runs]})
-    page = curves.markdown(summary)
-    assert "| Labels | 0.700 / 0.800 / 0.600 |" in page
-    assert "+0.1000 (+0.1000)" in page
-    assert "| Labels, AUC | 1 | 0.700 | 0.800 | 0.600 | 1 of 1 |" in curves.short(summary)
-
-
-def test_table_models_run():
-    protocol = Protocol(
-        sets=accuracy.SYNTHETIC, solvers=("lines", "curves"), epsilons=(1.0,), relations=("zero_out",), seeds=1
-    )
-    found = Comparison(protocol, NOWHERE).run()
-    assert {(run["set"], run["method"]) for run in found["runs"]} == {
-        (name, method) for name in accuracy.SYNTHETIC for method in ("lines", "curves")
-    }
-    assert not found["absent"]

@@ -1,19 +1,17 @@
 """Experiments: results are kept and gone on with, figures come from files, and a claim that does not hold fails."""
 
-import json
 import math
 from dataclasses import replace
-from statistics import stdev
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
 from benchmarks.experiments import harness
-from benchmarks.experiments.harness import NAMES, Claim, experiment, mean, run, stored
-from benchmarks.pages.experiments import markdown
+from benchmarks.experiments.harness import NAMES, Claim, experiment, mean, run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_every_experiment_runs_and_is_drawn(name, tmp_path):
     pytest.importorskip("matplotlib")
@@ -34,14 +32,6 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(harness, "run_point", lambda *given: asked.append(given) or honest(*given))
     assert run("two_record_median", tmp_path, quick=True) == first
     assert len(asked) == len(lines) - 3
-
-
-def test_results_of_other_code_are_not_taken(tmp_path, monkeypatch):
-    first = run("two_record_median", tmp_path, quick=True)
-    monkeypatch.setattr(harness, "code_digest", lambda: "other")
-    again = run("two_record_median", tmp_path, quick=True)
-    assert {row["code"] for row in again} == {"other"}
-    assert len(stored(tmp_path / "two_record_median.jsonl")) == len(first) + len(again)
 
 
 def test_a_claim_that_does_not_hold_fails_the_check(tmp_path, monkeypatch):
@@ -69,19 +59,3 @@ def test_two_seeds_that_disagree_support_no_claim():
     same = [{**row, "excess": 0.0} for row in many]
     assert claim.verdict(same) == "yes"  # at its limit, and without an error
     assert claim.verdict(same[:2]) == "too few seeds to tell"  # two that agree are no evidence
-
-
-def test_a_mean_has_the_textbooks_standard_error():
-    values = [1.0, 2.0, 4.0, 9.0]
-    rows = [{"point": {}, "seed": seed, "excess": value} for seed, value in enumerate(values)]
-    claim = Claim("text", lambda some: mean(some, "excess"))
-    assert claim.error(rows) == pytest.approx(stdev(values) / 2)
-    assert math.isnan(claim.error(rows[:1]))
-
-
-def test_the_page_has_every_claim(tmp_path):
-    rows = run("two_record_median", tmp_path, quick=True)
-    text = markdown({"two_record_median": rows})
-    assert all(claim.text in text for claim in experiment("two_record_median").claims)
-    assert len(stored(tmp_path / "two_record_median.jsonl")) == len(rows)
-    assert json.loads((tmp_path / "two_record_median.jsonl").read_text().splitlines()[0])["point"]

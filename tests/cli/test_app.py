@@ -1,16 +1,12 @@
-import errno
 import os
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import discreet
-from discreet.cli.app import app
-from discreet.cli.terminal import INTERNAL, INTERRUPTED, UNSERVED, OneLineErrors
+from discreet.cli.terminal import INTERNAL, INTERRUPTED, UNSERVED
 from discreet.errors import Unsupported
 
 COMMANDS = (
@@ -19,55 +15,12 @@ COMMANDS = (
 )
 
 
-def every_command():
-    """All commands with the words that lead to them, groups too."""
-    left = [((), get_command(app))]
-    while left:
-        words, command = left.pop()
-        yield words, command
-        left += [((*words, name), part) for name, part in getattr(command, "commands", {}).items()]
-
-
-EVERY = dict(every_command())
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_explains_itself(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0
     assert len(result.stdout.split()) > 25
     assert "[bold]" not in result.stdout
-
-
-@pytest.mark.parametrize("words", EVERY, ids=" ".join)
-def test_help_names_every_option(run, words, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("TERMINAL_WIDTH", "200")
-    shown = run(*words, "--help").stdout
-    for parameter in EVERY[words].params:
-        for option in parameter.opts:
-            assert option in shown or not option.startswith("--"), option
-    if "as_json" in [parameter.name for parameter in EVERY[words].params]:
-        assert "--json" in shown
-
-
-def test_shells_can_complete(run, monkeypatch):
-    monkeypatch.setattr("shellingham.detect_shell", lambda *_: ("bash", "/bin/bash"))  # make runs its lines in sh
-    assert "--install-completion" in run("--help").stdout
-    shown = run("--show-completion", "bash")
-    assert shown.exit_code == 0
-    assert "_DISCREET_COMPLETE=complete_bash" in shown.stdout
-    monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
-    for typed, wanted in (
-        ("discreet f", {"fit", "forecast"}),
-        ("discreet schema ", {"new", "check", "edit"}),
-        ("discreet fit --ne", {"--neighbors"}),
-        ("discreet fit --neighbors ", {"replace_one", "zero_out", "add_remove"}),
-        ("discreet fit --model l", {"logistic", "linear", "lasso"}),
-    ):
-        monkeypatch.setenv("COMP_WORDS", typed)
-        monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
-        assert set(run().stdout.split()) == wanted, typed
 
 
 def test_help_imports_nothing_heavy():
@@ -92,15 +45,6 @@ def test_a_foreign_error_shows_neither_traceback_nor_message(run, monkeypatch, c
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Jane" not in result.output
     assert "Traceback" not in result.output
-
-
-def test_a_closed_pipe_is_left_to_typer(monkeypatch):
-    def closed(self, ctx):
-        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-    monkeypatch.setattr("typer.core.TyperGroup.invoke", closed)
-    with pytest.raises(BrokenPipeError):
-        OneLineErrors(name="discreet").invoke(types.SimpleNamespace())
 
 
 @pytest.mark.parametrize(("error", "number"), [("KeyboardInterrupt", "SIGINT"), ("SystemExit", "SIGTERM")])

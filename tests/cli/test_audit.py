@@ -25,10 +25,6 @@ def test_gradient(run, tmp_path):
     assert (tmp_path / "runs.png").stat().st_size > 1000
 
 
-def test_one_run(run):
-    assert answer(run, "one-run", "--canaries", 100, "--epsilon", 4)["settings"]["canaries"] == 100
-
-
 def test_transcript_and_model(run):
     found = answer(run, "transcript", "--solver", "cd", "--runs", 50, "--neighbors", "add_remove")
     assert (found["subject"], found["level"], found["neighbors"], found["runs"]) == (
@@ -38,14 +34,6 @@ def test_transcript_and_model(run):
         50,
     )
     assert answer(run, "model", "--solver", "gd", "--runs", 50)["level"] == "model"
-
-
-@pytest.mark.thorough
-def test_replay_of_several(run):
-    result = run("audit", "replay", "-s", "gd", "-s", "output", "--neighbors", "replace_one", "--persons")
-    assert result.exit_code == 0
-    assert result.stdout.count("NOT REFUTED") == 2
-    assert len(answer(run, "replay", "-s", "gd", "--neighbors", "zero_out", "--neighbors", "add_remove")) == 2
 
 
 def test_noise_that_is_half_of_what_was_claimed_is_refuted(run, monkeypatch):

@@ -6,16 +6,6 @@ from typer.testing import CliRunner
 from discreet.accounting.certificate import Certificate
 from discreet.cli.app import app
 
-FILES = {
-    "made-by-discreet-demo.txt",
-    "patients.csv",
-    "held-out.csv",
-    "schema.toml",
-    "budget.db",
-    "budget.db.key",
-    "model",
-}
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -30,14 +20,6 @@ def shown(folder):
         result = CliRunner().invoke(app, words, prog_name="discreet")
         assert result.exit_code == 0, result.output
     return result
-
-
-@pytest.mark.thorough
-def test_ends_by_telling_where_the_report_is(shown, folder):
-    last = shown.stdout.strip().splitlines()[-1]
-    assert last == f"Look at the report: {folder / 'model' / 'report.html'}"
-    assert (folder / "model" / "report.html").read_text().startswith("<!doctype html>")
-    assert {path.name for path in folder.iterdir()} == FILES
 
 
 def test_shows_the_commands_that_one_would_type(shown, folder, run):
@@ -64,13 +46,3 @@ def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monk
     assert "$ discreet fit" in shown.stdout
     assert "odds ratio" not in shown.stdout
     assert "Too few rows for effects with standard errors" in shown.stdout
-
-
-def test_what_is_refused_ends_it(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "mine.txt").write_text("mine")
-    result = run("demo", "--rows", 400, "--out", tmp_path)
-    assert (tmp_path / "model" / "mine.txt").read_text() == "mine"
-    assert result.exit_code == 2
-    assert "Look at the report" not in result.stdout

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from discreet import Schema
 from discreet.curator.tables.stream import TableStream
 from tests.cli.tables import (
     LEDGER,
@@ -15,8 +14,6 @@ from tests.cli.tables import (
     cells,
     charges,
     hidden,
-    poison,
-    write_parquet,
     write_table,
 )
 from tests.promises.crash.commands import on_terminal
@@ -49,20 +46,6 @@ def certificate(place, name="new"):
 
 
 # --- what it makes ----------------------------------------------------------------------------------
-
-
-def test_terms_and_a_formula_are_taken(ok, refused, place):
-    name = next(name for name, kind in Schema.from_toml(SCHEMA).columns.items() if kind.kind == "number")
-    target = Schema.from_toml(SCHEMA).target.column
-    words = (*FIT, "--public", "--no-report", "--epsilon", "1")
-    ok(*words, "--out", "a", "--formula", f"{target} ~ s({name}, knots=3)")
-    assert list(Schema.load(place / "a" / "schema.toml").columns) == [name]
-    assert Schema.load(place / "a" / "schema.toml").columns[name].knots == 3
-    ok(*words, "--out", "b", "--terms", "curves")
-    assert Schema.load(place / "b" / "schema.toml").columns[name].knots == 8
-    assert "write s(" in refused(*words, "--out", "c", "--formula", f"{target} ~ bs({name})")
-    assert "terms" in refused(*words, "--out", "c", "--terms", "bends")
-    assert not (place / "c").exists()
 
 
 def test_a_model_a_report_and_what_comes_next(ok, place):
@@ -156,44 +139,7 @@ def test_the_price_is_known_before_there_is_a_table(ok, refused, place):
     assert {name: planned[name] for name in known} == known
 
 
-def test_a_dry_run_of_a_file_that_has_nothing_but_a_footer(ok, refused, place):
-    poison(write_parquet(place / "poisoned.parquet"))
-    poisoned = ("fit", "poisoned.parquet", "-s", "schema.toml")
-    assert "Nothing was charged" in ok(*poisoned, "--dry-run").stdout
-    assert charges() == 1
-    assert "cannot be read to its end" in refused(*poisoned, "-o", "new", *LEDGER)
-    assert charges() == 2  # what went wrong may depend on cells: the charge stays
-    assert not (place / "new").exists()
-    assert hidden(place) == []
-
-
 # --- whom it protects, and who pays -----------------------------------------------------------------
-
-
-def test_a_person_column_protects_persons(ok, refused, place):
-    (place / "persons.toml").write_text(PERSONS)
-    asked = ("fit", "table.csv", "-s", "persons.toml", "-o", "new", "--ledger", "budget.db")
-    with nothing_read():
-        assert "per person" in refused(*asked, "--dataset", "people")
-    ok("budget", "grant", "persons", "--epsilon", 3, "--delta", 1e-3, "--unit", "person", "-l", "budget.db")
-    assert "per person" in ok(*asked, "--dataset", "persons").stdout
-    assert certificate(place)["unit"] == "person"
-    assert certificate(place)["assumed_public"]["n"] == 200
-    ok("verify", "new", "--ledger", "budget.db")
-
-
-def test_where_the_number_of_rows_is_private(ok, refused, place):
-    asked = ("fit", "table.csv", "-o", "new", "--neighbors", "add_remove")
-    told = refused(*asked, "-s", "schema.toml")
-    assert "--delta" in told
-    assert "rows = " in told
-    (place / "counted.toml").write_text("rows = 1000\n" + SCHEMA)
-    ok(*asked, "-s", "counted.toml")
-    assert certificate(place)["assumed_public"]["n"] == 1000
-    assert certificate(place)["delta"] == 1e-6
-    shown = ok(*asked[:-4], "-o", "newer", *asked[-2:], "-s", "schema.toml", "--delta", 1e-6).output
-    assert "n" not in certificate(place, "newer")["assumed_public"]
-    assert "400" not in shown
 
 
 @pytest.mark.whole
@@ -228,15 +174,6 @@ def test_refused_before_anything_is_charged_or_read(refused, place, unread, opti
     assert charges() == 1
     assert not (place / "new").exists()
     assert hidden(place) == []
-
-
-def test_a_budget_that_is_spent(ok, refused, place):
-    ok(*FIT, "-o", "new", "--epsilon", 4.9, *LEDGER)
-    told = refused(*FIT, "-o", "newer", "--epsilon", 4.9, *LEDGER)
-    assert "is left for one more" in told
-    assert "discreet budget grant" in told
-    assert charges() == 2
-    assert not (place / "newer").exists()
 
 
 def test_a_request_is_answered_once(ok, refused, place):
@@ -322,23 +259,6 @@ def test_a_fit_that_would_not_fit_into_memory_is_kept_on_disk(ok, place, left):
     assert plain == {key: value for key, value in found["assumed_public"].items() if key not in ("kept", "parts")}
 
 
-def test_a_fit_for_which_there_is_no_room_is_refused_before_the_charge(refused, place, left, free):
-    words = ("fit", "table.csv", "-s", "schema.toml", "--epsilon", "0.1", "-o", "new", "--no-report", *LEDGER)
-    left(1)
-    free(1000)
-    before = charges()
-    told = refused(*words)
-    assert "scratch files" in told
-    assert "--scratch" in told
-    assert "Nothing was charged" in told
-    told = refused(*words, "--memory", "1TB")
-    assert "of memory" in told
-    assert "Nothing was charged" in told
-    assert "such as 500MB or 4GB" in refused(*words, "--memory", "much")
-    assert charges() == before
-    assert not (place / "new").exists()
-
-
 @pytest.mark.parametrize("rows", [3, 400])
 def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, free, rows):
     """Under add_remove: the same answers for tables of any length, from what is declared or not at all."""
@@ -352,19 +272,6 @@ def test_a_private_number_of_rows_decides_nothing(ok, refused, place, left, free
     assert json.loads(ok(*dry, "--json").stdout)["memory"]["needed"] is None
     told = refused(*declared_rows(place, 10**7), *neighbors, "-o", "new")
     assert "980 MB" in told
-
-
-def test_out_of_memory_after_the_charge_says_that_it_stands(refused, place, monkeypatch):
-    def out(*_, **__):
-        raise MemoryError
-
-    monkeypatch.setattr("discreet.curator.private_data.admit_stream", out)
-    before = charges()
-    words = ("fit", "table.csv", "-s", "schema.toml", "--epsilon", "0.1", "-o", "new", *LEDGER)
-    assert "does not have enough memory for that; what was charged stays charged" in refused(*words)
-    assert charges() == before + 1
-    assert not (place / "new").exists()
-    assert hidden(place) == []
 
 
 # --- effects ----------------------------------------------------------------------------------------
@@ -401,15 +308,3 @@ def test_effects_are_printed_kept_and_inspected(ok, place):
     assert abs(found["coef"][0] - 0.03) < 5 * found["se"][0]
     planned = json.loads(ok(*words, "--dry-run", "--json").stdout)
     assert "noisy_score_covariance" in {release["query"] for release in planned["releases"]}
-
-
-# --- a start ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("given", ["model", "model/model.discreet"])
-def test_steps_start_from_a_released_model(ok, place, given):
-    ok(*FIT, "--out", "new", "--start", given, *LEDGER)
-    listed = np.array(certificate(place)["assumed_public"]["given"]["start"])
-    assert listed.size == 7  # age, income, two colors, what is neither, smoker, the intercept
-    assert listed.any()
-    assert "given" not in certificate(place, "model")["assumed_public"]

@@ -3,20 +3,7 @@ import re
 
 import pytest
 
-from tests.cli.tables import NUMBERS, SCHEMA
-
 SMALL = ("forecast", "--rows", 300, "--features", 4, "--seeds", 2)
-
-
-def test_prints_the_answer_the_tables_and_the_remarks(run):
-    result = run(*SMALL, "--epsilon", 2)
-    assert result.exit_code == 0, result.output
-    text = " ".join(result.stdout.split())
-    assert text.startswith("At epsilon = 2 with 300 rows and 4 features, expect privacy to cost about ")
-    for part in ("Other budgets, at 300 rows", "Other tables, at this epsilon", "Plan at epsilon = 2: ", "no data was"):
-        assert part in text
-    assert "0.2 " in text  # a tenth of the epsilon
-    assert "3,000 " in text  # ten times the rows
 
 
 @pytest.mark.few(1)
@@ -38,29 +25,6 @@ def test_json_is_all_there_is_on_stdout(run, options, score):
     assert len(found["over_epsilon"]) == len(found["over_n"]) == 7
     assert len(found["asked"]["gaps"]) == 2
     assert found["answer"].startswith("At epsilon = 1 ")
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", ["f.png", "f.svg"])
-def test_writes_a_picture(run, tmp_path, name):
-    result = run(*SMALL, "--plot", tmp_path / name)
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / name).stat().st_size > 5000
-    assert "Picture: " in result.stdout
-    deep = run(*SMALL, "--plot", tmp_path / "deep" / name)
-    assert (deep.exit_code, list(tmp_path.iterdir())) == (2, [tmp_path / name])
-    assert "there is no such folder" in deep.stderr
-
-
-def test_a_schema_stands_for_the_number_of_columns(run, tmp_path):
-    (tmp_path / "schema.toml").write_text(SCHEMA)
-    (tmp_path / "numbers.toml").write_text(NUMBERS)
-    for name, score in (("schema.toml", "accuracy"), ("numbers.toml", "R2")):
-        result = run("forecast", "--rows", 300, "--schema", tmp_path / name, "--seeds", 2, "--json")
-        assert result.exit_code == 0, result.output
-        found = json.loads(result.stdout)
-        assert found["score"] == score
-        assert found["n_features"] == 6  # two numbers, three cells, one truth
 
 
 def test_no_simulated_accuracy_is_quoted(run):

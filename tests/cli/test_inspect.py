@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import joblib
 import jsonschema
@@ -12,7 +11,7 @@ import pytest
 import yaml
 
 import discreet
-from discreet import Bounds, DPLogisticRegression, TableModel
+from discreet import TableModel
 from discreet.cli.certificate import OPEN
 from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations, rounded
 from discreet.json_schemas import json_schema
@@ -37,41 +36,6 @@ def test_json_is_exact(run, model, model_file):
     values = [found["value"] for found in coefficients.values()]
     assert values == [*model.coef_[0].tolist(), float(model.intercept_[0])]
     assert found["certificate"]["epsilon"] == 1.0
-
-
-def test_names_and_classes_are_shown_as_they_are(run, tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"[red]a[/red]": rng.uniform(-1, 1, 300), "b": rng.uniform(-1, 1, 300)})
-    bounds = Bounds(features=dict.fromkeys(frame.columns, (-1, 1)), classes=("low", "mid", "high"))
-    model = DPLogisticRegression(bounds=bounds).fit(frame, rng.choice(["low", "mid", "high"], 300))
-    text = run("inspect", model.save(tmp_path / "m")).stdout
-    assert "[red]a[/red]" in text
-    assert all(f"class {label}" in text for label in ("low", "mid", "high"))
-
-
-def test_without_a_summary_the_reason_stands_below_the_coefficients(run, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20_000, 2))
-    y = (rng.uniform(size=len(X)) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-    model = DPLogisticRegression(epsilon=4.0, bounds=1.0, classes=(0, 1), inference="sandwich").fit(X, y)
-    model.effects_ = replace(model.effects_, blind=model.effects_.metric)  # noise hides every direction
-    text = " ".join(run("inspect", model.save(tmp_path / "m")).stdout.split())
-    assert "±" not in text
-    assert "No standard errors can be given: every effect is hidden" in text
-    assert "The error of each coefficient due to noise is not known either." in text
-    found = json.loads(run("inspect", tmp_path / "m", "--json").stdout)
-    assert "every effect is hidden" in found["no_effects"]
-
-
-def test_a_folder_shows_columns_in_their_own_units(ok, place):
-    told = ok("inspect", "model").stdout
-    known = TableModel.load(place / "model")
-    assert known.certificate_.text() in told
-    for found in known.coefficients(units="original"):
-        width = None if found.noise is None else 1.959964 * found.noise
-        assert rounded(found.value, width)[0] in told
-        assert found.name in told
-    assert covers() in " ".join(told.split())
 
 
 @pytest.mark.parametrize("units", ["original", "encoded"])
@@ -116,17 +80,6 @@ def test_a_model_that_noise_explains_says_what_to_check(ok, place):
         if explained:
             return
     pytest.fail("an interval left out 0 in each of twelve fits")
-
-
-def test_a_weak_guarantee_is_shown_as_weak(ok, refused, place):
-    asked = ("fit", "table.csv", "-s", "schema.toml", "-e", 1000, "-d", 0.5, "-o", "loud", "--public")
-    assert "--allow-large-delta" in refused(*asked)
-    ok(*asked, "--allow-large-delta")
-    headline = "PRIVATE, but weak: epsilon is above 8; delta is at least 1/n"
-    assert f"Privacy certificate: {headline}" in ok("inspect", "loud").stdout
-    assert json.loads(ok("inspect", "loud", "--json").stdout)["headline"] == headline
-    assert "weak: delta is at least 1/n" in ok("verify", "loud").stdout
-    assert f'<p class="stamp bad">{headline}</p>' in (place / "loud" / "report.html").read_text()
 
 
 SCORE = ("score", "model", "table.csv", "--private", "-e", 5, *LEDGER, "--json")
@@ -200,15 +153,3 @@ def test_what_people_know_is_taken_over(ok, place):
     assert basic["publication_date"] == "2026-01-31"
     assert found["url_slug"] == "risk-of-return-30-days"
     assert found["deployment"]["administrative"]["registry_authors"] == ["Ä"]
-
-
-def test_every_kind_of_certificate_makes_a_valid_entry(ok, certificate_file):
-    from discreet import DPRidge
-
-    eye, ones = np.eye(40), np.ones(40)
-    for settings in ({"delta": 0.0}, {"neighbors": "add_remove", "delta": 1e-6}, {"neighbors": "zero_out"}):
-        bounds = discreet.Bounds(features=1.0, target=(0, 1), n=40)
-        made = DPRidge(bounds=bounds, solver="gd", **settings).fit(eye, ones, groups=np.arange(40))
-        certificate_file.write_text(made.certificate_.to_json())
-        found = entry(ok("certificate", "registry", certificate_file).stdout)
-        assert found["deployment"]["privacy_loss"]["privacy_unit"] == "User-level"

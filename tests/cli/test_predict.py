@@ -1,8 +1,5 @@
 import csv
 import io
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow.parquet
@@ -10,10 +7,9 @@ import pytest
 
 from discreet.curator.tables.files import CsvSource
 from discreet.models.table_model import TableModel
-from tests.cli.tables import MARK, hidden, poison, write_parquet, write_table
+from tests.cli.tables import hidden, poison, write_parquet
 
 PREDICT = ("predict", "model", "table.csv")
-HEAD = '"prediction"\n'
 
 
 def column(text, name="prediction"):
@@ -51,15 +47,6 @@ def test_csv_parquet_and_stdout_say_the_same(ok, place):
     assert table["probability of high"] == [float(cell) for cell in column(printed, "probability of high")]
     assert np.allclose(np.add(table["probability of low"], table["probability of high"]), 1)
     assert hidden(place) == []
-
-
-def test_columns_by_name_whatever_else_there_is(ok, refused, place):
-    (place / "new.csv").write_text(f"more,smoker,color,age,income\n{MARK},yes,red,40,10\n{MARK},no,{MARK},,{MARK}\n")
-    assert ok("predict", "model", "new.csv").stdout.count("\n") == 3  # neither the target nor the person is needed
-    (place / "less.csv").write_text(f"smoker,age\n{MARK},40\n")
-    assert "the table has no column 'income', 'color'" in refused("predict", "model", "less.csv")
-    (place / "twice.csv").write_text(f"smoker,color,age,age,income\n{MARK},red,40,40,10\n")
-    assert "'age' more than once" in refused("predict", "model", "twice.csv")
 
 
 @pytest.mark.parametrize(
@@ -108,25 +95,6 @@ def test_a_file_is_there_whole_or_not_at_all(refused, run, place, monkeypatch):
     assert run(*PREDICT, "-o", "found.csv").exit_code == 130
     assert not (place / "found.csv").exists()
     assert hidden(place) == []
-
-
-@pytest.mark.thorough
-def test_readers_that_have_enough_and_disks_that_are_full(place):
-    """In a process of its own: what Python says of a closed pipe, it says at its end."""
-    write_table(place / "long.csv", 30_000)
-    words = [sys.executable, "-c", "from discreet.cli import main; main()", "predict", "model", "long.csv"]
-    child = subprocess.Popen([*words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == HEAD
-    child.stdout.close()
-    assert child.stderr.read() == ""
-    child.stderr.close()
-    assert child.wait() in (0, 1)
-    if os.path.exists("/dev/full"):
-        with open("/dev/full", "w") as nowhere:
-            done = subprocess.run(words, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
-        assert done.returncode == 2
-        assert len(done.stderr.strip().splitlines()) == 1
-        assert "no space left" in done.stderr
 
 
 def test_columns_are_kept_beside_their_predictions(ok, refused, place):

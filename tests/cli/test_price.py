@@ -1,7 +1,5 @@
 import json
 
-import pytest
-
 from discreet import Budget
 from discreet.accounting import Plan, Release, calibrate, price
 
@@ -27,18 +25,3 @@ def test_prices_a_noise_multiplier_with_sampling(run):
     assert found["epsilon"] == price(plan, 1.2, 1e-6, "add_remove")
     assert found["sampling_probability"] == 656 / 65536  # rounded up
     assert {"pld", "rdp"} <= set(found["accountants"])
-
-
-def test_pure_epsilon_is_laplace(run):
-    found = answer(run, "--steps", 10, "--epsilon", 2, "--delta", 0)
-    assert found["mechanism"] == "laplace"
-    assert found["noise_multiplier"] == pytest.approx(5)
-
-
-def test_prints_the_answer_and_its_units(run):
-    result = run("price", "--steps", 100, "--epsilon", 1, "--clip", 1)
-    text = " ".join(result.stdout.split())
-    assert text.startswith("noise multiplier 42.24")
-    assert "x sensitivity (2 C" in text
-    assert "exact Gaussian DP" in text
-    assert run("price", "--steps", 100, "-z", 50).stdout.startswith("epsilon 0.8")

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.schema import Boolean, Category, Number, Ordinal, Schema
-from discreet.schema.cell_meaning import SchemaError
-from tests.cli.tables import HEADER, MARK, NUMBERS, SCHEMA, poison, write_parquet
+from tests.cli.tables import HEADER, MARK, SCHEMA, poison, write_parquet
 
 NEW = ("schema", "new")
 CHECK = ("schema", "check")
@@ -72,14 +71,6 @@ def test_the_first_day(ok, run, place, target):
     ok("fit", "table.csv", "-s", "new.toml", "-o", "new", "--dry-run")
 
 
-@pytest.mark.parametrize("role", ['person = "x"', 'ignore = ["x"]', '[target]\ncolumn = "x"\nclasses = ["a", "b"]'])
-def test_an_empty_block_of_another_role_says_nothing(role):
-    found = Schema.from_toml(f"{role}\n[columns.x]\n[columns.age]\nboolean = true\n")
-    assert found.undeclared == ()
-    with pytest.raises(SchemaError, match="not two"):
-        Schema.from_toml(f"{role}\n[columns.x]\nboolean = true\n")
-
-
 @pytest.mark.parametrize("name", ["poisoned.csv", "poisoned.csv.gz", "poisoned.parquet"])
 def test_values_are_not_read(ok, place, name):
     """Lines that no reader would survive, and pages that hold nothing: only the names are looked at."""
@@ -108,17 +99,6 @@ def test_what_a_schema_makes_of_a_table(ok, place):
     assert found["problems"] == []
     assert [feature["column"] for feature in found["features"]] == ["age", "income", *["color"] * 3, "smoker"]
     assert found["row_norm"] == pytest.approx(2)
-
-
-def test_what_is_bought_and_who_is_protected(ok, place):
-    text = SCHEMA.replace("range = [0, 120]", 'range = "private"\nwithin = [0, 1000]')
-    (place / "s.toml").write_text('person = "name"\n' + text.replace('"name", ', ""))
-    told = ok(*CHECK, "s.toml", "table.csv").stdout
-    assert "each person, by name" in told
-    assert "estimated from the budget of each fit: the range of age" in told
-    assert json.loads(ok(*CHECK, "s.toml", "--json").stdout)["estimated"] == ["age"]
-    (place / "s.toml").write_text(NUMBERS)
-    assert "to predict: visits, 0 to 20" in ok(*CHECK, "s.toml").stdout
 
 
 @pytest.mark.parametrize(
@@ -177,12 +157,6 @@ def test_a_codebook_fills_in_a_draft(ok, place):
     assert "Only in the codebook, and left out: 'old'" in said
 
 
-def test_names_are_guessed_in_comments(ok, place):
-    text = ok("schema", "new", "table.csv", "--out", "-").stdout
-    assert 'columns."name"]\n# its name looks like an identifier' in text
-    assert 'columns."smoker"]\n# its name suggests yes and no\n# boolean = true' in text
-
-
 def test_questions_fill_in_a_schema(ok, place, answer):
     ok("schema", "new", "table.csv", "--target", "label", "--out", "new.toml")
     said = answer(
@@ -201,28 +175,8 @@ def test_questions_fill_in_a_schema(ok, place, answer):
     assert "complete" in said
 
 
-def test_wrong_answers_are_asked_again(ok, place, answer):
-    ok("schema", "new", "table.csv", "--target", "label", "--out", "new.toml")
-    said = answer("new.toml", "low", "low, high", "x", "i", "n", "120, 0", "a, b", "0, 120", "", "", "", "s")
-    found = Schema.load(place / "new.toml")
-    assert found.ignore == ("name",)
-    assert found.columns == {"age": Number((0, 120))}
-    assert "Answer with one of" in said
-    assert "smaller number first" in said
-    assert "4 problems remain" in said
-
-
 def test_an_end_of_input_keeps_what_was_answered(ok, place):
     ok("schema", "new", "table.csv", "--target", "label", "--out", "new.toml")
     done = CliRunner().invoke(app, ["schema", "edit", "new.toml"], input="low, high\n")
     assert done.exit_code == 1
     assert Schema.load(place / "new.toml").target.classes == ("low", "high")
-
-
-def test_one_column_is_asked_again(place, answer):
-    answer("schema.toml", "n", "0, 99", words=["--column", "age"])
-    assert Schema.load(place / "schema.toml").columns["age"] == Number((0, 99))
-    answer("schema.toml", "t", "", "0, 20", words=["--column", "visits"])
-    found = Schema.load(place / "schema.toml")
-    assert found.target.column == "visits"
-    assert found.target.range == (0, 20)

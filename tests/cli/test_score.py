@@ -1,6 +1,5 @@
 import json
 import re
-import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +7,7 @@ import pyarrow.csv
 import pytest
 
 from discreet.models.table_model import TableModel
-from tests.cli.tables import BOUGHT, LEDGER, MARK, NUMBERS, PERSONS, charges, write_table
+from tests.cli.tables import BOUGHT, LEDGER, MARK, charges, write_table
 
 SCORE = ("score", "model", "table.csv")
 
@@ -26,15 +25,6 @@ def test_whose_rows_they_are_must_be_said(refused, place):
         told = refused(*SCORE, *options)
         assert "--private" in told
         assert "--public-data" in told
-
-
-def test_one_message_has_the_whole_command(run, place, monkeypatch):
-    monkeypatch.setenv("DISCREET_LEDGER", str(place / "budget.db"))
-    told = " ".join(run(*SCORE).stderr.split())
-    command = re.search(r"`(discreet score [^`]* --private [^`]*)`", told)
-    assert command is not None
-    words = shlex.split(command[1].replace("NAME", "people"))[1:]
-    assert run(*words).exit_code == 0
 
 
 def test_public_rows_are_scored_exactly(ok, place):
@@ -89,18 +79,6 @@ def test_refused_before_anything_is_charged(refused, place, options, told):
     assert charges() == 1
 
 
-def test_a_dry_run_says_the_price_and_what_r2_would_be_worth(run, ok, place):
-    (place / "numbers.toml").write_text(NUMBERS)
-    ok("fit", "table.csv", "-s", "numbers.toml", "-o", "new", "-e", 5)
-    asked = ("score", "new", "table.csv", "--private", "-e", 0.05, "--dry-run")
-    found = run(*asked)
-    assert found.exit_code == 0
-    assert found.stdout == "would cost epsilon = 0.05, replace_one, per record\n"
-    assert "the interval of R2 would probably be wider than 0 to 1" in " ".join(found.stderr.split())
-    assert run(*asked, "--metric", "mae").stderr == ""
-    assert run(*asked[:-3], "-e", 50, "--dry-run").stderr == ""
-
-
 def test_a_model_with_bought_ranges_is_scored_in_them(ok, place):
     """The range in the schema was private: the rows are encoded by the one that the model bought."""
     (place / "bought.toml").write_text(BOUGHT)
@@ -112,15 +90,6 @@ def test_a_model_with_bought_ranges_is_scored_in_them(ok, place):
     assert found["value"] == pytest.approx(right)  # a row without a class is left out
     private = json.loads(ok("score", "new", "table.csv", "--private", "--json").stdout)
     assert len(private["certificate"]["events"]) == 1  # no range is bought again
-
-
-def test_persons(ok, refused, place):
-    (place / "persons.toml").write_text(PERSONS)
-    ok("fit", "table.csv", "-s", "persons.toml", "-o", "new")
-    assert "per person" in refused("score", "new", "table.csv", "--private", *LEDGER)
-    found = json.loads(ok("score", "new", "table.csv", "--private", "--json").stdout)
-    assert found["certificate"]["unit"] == "person"
-    assert found["n"] == 200
 
 
 def test_under_add_remove_no_number_of_rows_is_told(ok, place):

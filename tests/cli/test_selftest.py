@@ -20,14 +20,6 @@ def test_this_installation_passes(run):
     assert "FAIL" not in result.stdout
 
 
-def test_json(run):
-    found = json.loads(run("selftest", "--draws", 10_000, "--json").stdout)
-    assert found["passed"] is True
-    names = [check["name"] for check in found["checks"]]
-    assert "Logistic, sparse records" in names
-    assert "Gaussian noise" in names
-
-
 def test_what_fits_run_is_compiled_first_where_asked(run, monkeypatch):
     fits = {"gd": compiling.TWO_CLASSES["two classes, gd"], "a table": compiling.OTHERS["a table file"]}
     monkeypatch.setattr(compiling.compile_kernels, "__defaults__", (fits,))
@@ -38,13 +30,6 @@ def test_what_fits_run_is_compiled_first_where_asked(run, monkeypatch):
     found = json.loads(run("selftest", "--compile", "--json").stdout)
     assert [job["name"] for job in found["compiled"]] == ["gd", "a table"]
     assert [job["functions"] for job in found["compiled"]] == [0, 0]  # the first time, all was compiled
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", [*compiling.TWO_CLASSES, *compiling.OTHERS])
-def test_each_fit_that_is_compiled_runs(name):
-    (job,) = compiling.compile_kernels({name: {**compiling.TWO_CLASSES, **compiling.OTHERS}[name]})
-    assert job.name == name
 
 
 def test_a_failed_check_is_exit_code_one(run, monkeypatch):

@@ -99,23 +99,6 @@ def test_a_table_is_tuned_on(run, given, rows, tmp_path, kind):
     assert run("predict", out, rows, "--out", tmp_path / "predicted.csv").exit_code == 0
 
 
-def test_persons_are_kept_together_and_charged_as_such(run, given, schema, tmp_path):
-    schema.write_text('person = "who"\n' + SCHEMA)
-    lines = write_rows(tmp_path / "plain.csv").read_text().splitlines()
-    table = tmp_path / "rows.csv"
-    table.write_text("\n".join([f"who,{lines[0]}", *(f"{i // 3},{line}" for i, line in enumerate(lines[1:]))]))
-    answer(run, table, *given, "-e", 5, "-o", tmp_path / "best")
-    certificate = discreet.TableModel.load(tmp_path / "best").certificate_
-    assert (certificate.unit, certificate.assumed_public["n"]) == ("person", 100)
-
-
-def test_the_demo(run, tmp_path):
-    found = answer(run, "--demo", "--rows", 400, "--epsilon", 3, "--out", tmp_path / "demo")
-    assert found["candidates"] == 6
-    dry = answer(run, "--demo", "--dry-run", "--epsilon", 3)
-    assert dry["price"] <= 3
-
-
 TINY = [1e-300, 1e-12, 3.86379219073286e-05, 1e-3, 0.05]
 
 
@@ -140,12 +123,6 @@ def test_a_private_number_of_rows_is_refused_before_the_charge(run, given, rows,
     result = run("tune", rows, *given, "--neighbors", "add_remove", "--delta", 1e-6, "-o", tmp_path / "best")
     assert result.exit_code == UNSERVED
     assert "n is private" in result.stderr
-
-
-def test_a_budget_that_leaves_nothing_for_a_run_is_called_too_small(run, given):
-    result = run("tune", *given, "--dry-run", "--rows", 400, "-e", 1e-12)
-    assert result.exit_code == UNSERVED
-    assert "too small" in result.stderr
 
 
 # --- the ledger -----------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 import hashlib
 import json
-import sys
 
 import pytest
 
@@ -155,20 +154,6 @@ def test_a_charge_that_the_ledger_does_not_know(fails, run, place):
     fails("free", "--ledger", "budget.db")
 
 
-def test_the_configured_ledger_is_looked_up(fails, run, place, monkeypatch):
-    assert "not checked: the charge, as no ledger is configured" in run("verify", "model").stdout
-    monkeypatch.setenv("DISCREET_LEDGER", str(place / "budget.db"))
-    found = run("verify", "model").stdout
-    assert "charged in the ledger to 'people'" in found
-    assert "not checked" not in found
-    assert json.loads(run("verify", "model", "--json").stdout)["unchecked"] == []
-    run("budget", "init", "other.db")
-    monkeypatch.setenv("DISCREET_LEDGER", str(place / "other.db"))
-    assert "another ledger than the configured one" in run("verify", "model").stdout
-    monkeypatch.setenv("DISCREET_LEDGER", str(place / "absent.db"))
-    assert run("verify", "model").exit_code == 2
-
-
 def test_a_page_whose_text_was_changed_is_not_called_verified(run, place):
     assert run("report", "model").exit_code == 0
     page = place / "model" / "report.html"
@@ -202,14 +187,6 @@ def unchecked(run):
     return verify
 
 
-def test_a_folder_without_pyarrow_could_not_be_checked(unchecked, place, monkeypatch):
-    tables = ("discreet.schema", "discreet.curator.tables", "discreet.models.table", "discreet.models.persist")
-    for name in [name for name in sys.modules if name.startswith(tables)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install" in unchecked("verify", "model")
-
-
 @pytest.mark.parametrize("command", [("verify", "model", "--ledger"), ("budget", "verify", "--ledger")])
 def test_a_ledger_that_is_missing_or_out_of_reach_could_not_be_checked(unchecked, place, command):
     assert "there is no ledger" in unchecked(*command, "absent.db")
@@ -219,11 +196,6 @@ def test_a_ledger_that_is_missing_or_out_of_reach_could_not_be_checked(unchecked
     assert "not a ledger" in unchecked(*command, "other.db")
     (place / "linked.db").hardlink_to(place / "budget.db")
     assert "another place" in unchecked(*command, "linked.db")
-
-
-def test_a_file_that_is_missing_could_not_be_checked(unchecked, place):
-    assert "absent.json: no such file" in unchecked("verify", "absent.json")
-    assert "no such file" in unchecked("budget", "verify", "--ledger", "budget.db", "--certificate", "absent.json")
 
 
 def test_a_damaged_ledger_does_not_hold_and_says_nothing_of_a_certificate(run, unchecked, place):

@@ -5,12 +5,11 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger, Schema, TableModel
-from discreet.schema import Number, Target
+from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger
 from discreet.solvers import GradientDescent
 
 _GD = GradientDescent(n_steps=3, clip=0.5)
@@ -50,14 +49,6 @@ def test_groups_can_be_requested(estimator):
     assert clone(asked).get_metadata_routing().fit.requests["groups"] is True
 
 
-def test_an_id_can_be_requested_and_request_is_no_parameter():
-    schema = Schema({"age": Number((0, 1))}, Target("y", classes=(0, 1)))
-    for estimator in (model(), DPRidge(), TableModel(schema)):
-        assert estimator.set_fit_request(charge_id=True).get_metadata_routing().fit.requests["charge_id"] is True
-        with pytest.raises(TypeError, match="request"):
-            estimator.set_fit_request(request=True)
-
-
 def test_a_pipeline_passes_groups_and_id(rows, ledger):
     estimator = model(ledger=ledger, dataset="people").set_fit_request(groups=True, charge_id=True)
     pipeline = make_pipeline(FunctionTransformer(np.tanh), estimator)
@@ -82,20 +73,3 @@ def test_a_search_passes_the_groups_of_each_part(rows):
     assert unit(search.best_estimator_[-1]) == "person"
     scores = cross_val_score(pipeline, *rows, params={"groups": GROUPS}, cv=GroupKFold(2))
     assert np.isfinite(scores).all()
-
-
-@pytest.mark.filterwarnings("ignore::discreet.errors.PrivacyWarning")
-def test_a_search_passes_an_id(rows, ledger):
-    """One candidate on one part: a search of several fits under one id is refused by the ledger."""
-    estimator = model(ledger=ledger, dataset="people").set_fit_request(groups=True, charge_id=True)
-    part = ShuffleSplit(1, random_state=0)
-    search = GridSearchCV(estimator, {"alpha": [1e-3]}, cv=part, refit=False, error_score="raise")
-    for _ in range(2):
-        search.fit(*rows, groups=GROUPS, charge_id="tuesday")
-    assert ledger.spent("people").fits == 1
-
-
-def test_the_private_search_takes_groups_in_a_pipeline(rows):
-    search = DPRandomizedSearch(model(), {"alpha": [1e-3, 1e-1]}, epsilon=2.0, delta=1e-5).set_fit_request(groups=True)
-    pipeline = make_pipeline(FunctionTransformer(), search).fit(*rows, groups=GROUPS)
-    assert unit(pipeline[-1]) == "person"

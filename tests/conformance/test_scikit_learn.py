@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.datasets import make_blobs
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -47,7 +46,6 @@ from discreet.models import (
 from discreet.schema import Number, Target
 from discreet.solvers import GradientDescent
 from discreet.testing import seeded
-from tests.covering import covering
 
 # Wide enough for the checks' data, whose features and targets are mostly standardized. Without noise, since
 # checks of thirty records would measure nothing else.
@@ -231,20 +229,6 @@ def test_joblib_pickles_models(estimator, small_table, tmp_path):
     assert again.certificate_ == model.certificate_
 
 
-@covering(("kind", [DPLogisticRegression, DPLinearSVC]), ("n_classes", [2, 3]))
-def test_separable_classes_are_learned(kind, n_classes):
-    if kind is DPLinearSVC and n_classes > 2:
-        pytest.skip("the SVM knows two classes")
-    X, y = make_blobs(n_samples=300, centers=n_classes, random_state=0)
-    X = StandardScaler().fit_transform(X)
-    model = kind(math.inf, bounds=4.0, classes=tuple(range(n_classes)), solver=_GD).fit(X, y)
-    assert model.score(X, y) > 0.83
-    scores = model.decision_function(X)
-    assert scores.shape == ((300,) if n_classes == 2 else (300, 3))
-    chosen = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
-    np.testing.assert_array_equal(model.classes_[chosen], model.predict(X))
-
-
 @pytest.mark.parametrize(
     ("labels", "container"),
     [((-1, 1), list), (("b", "a"), pd.Series), ((0, 7, 3), np.array), (("x", "y", "z"), list),
@@ -276,35 +260,3 @@ def test_clones_parameters_pipelines_and_cross_validation(estimator, small_table
     scores = cross_val_score(pipeline, small_table.X, (small_table.signs > 0).astype(int), cv=2)
     assert np.isfinite(scores).all()
     assert not hasattr(pipeline[-1], "coef_")
-
-
-def test_grid_search(small_table):
-    model = DPLogisticRegression(5.0, bounds=1.0, classes=(0, 1))
-    search = GridSearchCV(model, {"alpha": [1e-3, 1e-1], "solver": ["gd", GradientDescent(n_steps=5)]}, cv=2)
-    search.fit(small_table.X, (small_table.signs > 0).astype(int))
-    assert set(search.best_params_) == {"alpha", "solver"}
-    assert search.best_estimator_.certificate_.epsilon == 5.0
-
-
-# --------------------------------------------------------------------------------------------- data frames
-
-
-@pytest.fixture
-def frame(small_table):
-    return pd.DataFrame(
-        {"age": 60 * (1 + small_table.X[:, 0]), "height": small_table.X[:, 1], "group": small_table.X[:, 2]}
-    )
-
-
-NAMED = {"height": (-1, 1), "age": (0, 120), "group": (-1, 1)}
-
-
-def test_named_bounds_follow_the_columns(frame, small_table):
-    model = DPRidge(math.inf, bounds=NAMED, target=(-1, 1), solver=_GD).fit(frame, small_table.numbers)
-    listed = [(0, 120), (-1, 1), (-1, 1)]
-    same = DPRidge(math.inf, bounds=listed, target=(-1, 1), solver=_GD).fit(frame.to_numpy(), small_table.numbers)
-    np.testing.assert_array_equal(model.coef_, same.coef_)
-    assert model.feature_names_in_.tolist() == ["age", "height", "group"]
-    assert model.n_features_in_ == 3
-    assert not hasattr(same, "feature_names_in_")
-    np.testing.assert_array_equal(model.predict(frame), same.predict(frame.to_numpy()))

@@ -6,7 +6,6 @@ import pytest
 from discreet import Bounds, DPClassifier, DPLinearRegression, DPLogisticRegression
 from discreet.default.explain import forecast_for
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, recipe_for
-from discreet.penalties import Box
 
 
 def quoted(kind, n=5000, p=20, epsilon=1.0, **settings):
@@ -23,17 +22,6 @@ def test_it_names_the_form_every_setting_and_a_forecast(kind):
     assert all(row.name in text and row.reason in text for row in (*SETTINGS, *SHARES))
     assert "Forecast: privacy costs about" in text
     assert "twice the rows" in text
-
-
-def test_other_solvers_have_no_forecast_and_no_settings():
-    for quote in (
-        quoted(DPLogisticRegression, epsilon=np.inf),
-        quoted(DPClassifier, penalty=Box(-1.0, 1.0), epsilon=np.inf),
-    ):
-        text = quote.explain()
-        assert "-> gd" in text
-        assert "there is none for this solver" in text
-        assert "Settings:" not in text
 
 
 @pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
@@ -60,8 +48,3 @@ def test_the_certificate_says_what_was_expected(kind):
         assert [note for note in notes if note.startswith(start)] == [
             line for line in text.splitlines() if line.startswith(start)
         ]
-
-
-def test_a_quote_holds_no_records():
-    quote = quoted(DPLogisticRegression)
-    assert all("PrivateData" not in type(value).__name__ for value in (*vars(quote).values(), *quote.facts))

@@ -1,7 +1,7 @@
 """What a recipe plans is what it asks and what it pays for: shares, events, epsilon, the order of its noises."""
 
 import math
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator import Curator
 from discreet.default import Recipe, Shares
-from discreet.default.recipe import COUNT_SHARE, newton_shares
+from discreet.default.recipe import newton_shares
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, L2, Box, GroupL2, NoPenalty
@@ -94,26 +94,6 @@ def test_each_share_goes_where_it_is_said_to():
     ).releases
     gradients = [share(r) for r in logistic if r.query in ("noisy_gradient", "noisy_coordinate_gradient")]
     assert gradients == pytest.approx([0.03, 1 - 0.65 + 0.01, 0.02])  # shares of classes first; slopes have a bound
-
-
-def test_newton_steps_have_ever_less_noise():
-    found = newton_shares(5, 0.24)
-    assert math.fsum(found) == pytest.approx(0.24)
-    assert all(b > a for a, b in pairwise(found))
-    assert found[-1] > 0.24 / 3
-    equal = 0.25 * 0.24 / 5
-    assert all(b - equal == pytest.approx(2 * (a - equal)) for a, b in pairwise(found))
-
-
-@EACH
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-def test_a_count_gets_two_percent_beside_the_rest(kind, loss):
-    for declared, total in ((None, 1 + COUNT_SHARE), (40, 1.0)):
-        curator, plan, _, _ = run(RECIPES[kind], LOSSES[loss], "add_remove", declared=declared)
-        assert math.fsum(map(share, plan.releases)) == pytest.approx(total, abs=1e-12)
-        assert ("noisy_count" in {r.query for r in plan.releases}) == (declared is None)
-        price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
-        assert 1 - 1e-6 <= price.epsilon <= 1
 
 
 def test_pure_budgets_pay_for_the_same_answers():

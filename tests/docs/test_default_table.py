@@ -4,14 +4,11 @@ import re
 
 import pytest
 
-from discreet.default.table import FORMS, SETTINGS, SHARES, Facts
-from discreet.solvers.settings import SETTINGS as NAMED
-from tests.docs.pages import ROOT
+from discreet.default.table import FORMS, SETTINGS, SHARES
 
 pytest.importorskip("markdown")
 
 program = pytest.importorskip("docs.extensions.program")
-PAGE = (ROOT / "docs" / "solvers" / "recipe.md").read_text(encoding="utf-8")
 
 
 def cells(text):
@@ -27,13 +24,6 @@ def test_forms_are_in_their_order_with_their_reasons():
     assert all(re.fullmatch("`[^`]+`", holds) for holds, _, _ in rows[:-1])
 
 
-def test_what_the_forms_speak_of_is_explained():
-    words = {row[0].strip("`").split(" ")[0] for row in cells(program.forms()) if len(row) == 2}
-    facts = {name for name, thing in vars(Facts).items() if isinstance(thing, property)}
-    assert facts <= words
-    assert {"GREEDY", "PURE", "FEW", "signal", "is_regression"} <= words
-
-
 def test_settings_and_shares_have_their_rules_and_reasons():
     rows = [row for row in cells(program.settings()) if len(row) == 4][1:]
     expected = [("field", one) for one in SETTINGS] + [("share", one) for one in SHARES]
@@ -43,16 +33,3 @@ def test_settings_and_shares_have_their_rules_and_reasons():
             assert callable(rule) or shown == f"`{rule}`"
             assert "lambda" not in shown
             assert not re.search(r"\bs\b", shown)
-
-
-def test_settings_of_names_have_their_reasons():
-    rows = [row for row in cells(program.names()) if len(row) == 4][1:]
-    assert [(row[0], row[3]) for row in rows] == [(f"`{one.name}`", one.reason) for one in NAMED.values()]
-
-
-def test_the_page_asks_for_them_and_gets_them():
-    assert "<!-- forms -->" in PAGE.splitlines()
-    assert "<!-- settings -->" in PAGE.splitlines()
-    built = program.Tables().run(PAGE.splitlines())
-    assert not set(program.TABLES) & set(built)
-    assert set(program.forms().splitlines() + program.settings().splitlines()) <= set(built)

@@ -20,7 +20,6 @@ from discreet.models import DPRegressor
 from discreet.models.fit import Beside, FitSettings, fit_model
 from discreet.penalties import L2
 from discreet.registry import load_plugins
-from discreet.solvers.base import SOLVERS
 from discreet.testing import Privacy, Refuted
 from tests.cli.tables import NUMBERS, SCHEMA, write_table
 
@@ -105,13 +104,6 @@ def test_an_own_solver_is_completed_and_refused_without_its_plugin(discreet_run,
     assert done.returncode == 2
     assert "eg" in done.stderr
     assert "recipe" in done.stderr
-
-
-def test_an_own_solver_is_audited_by_its_name(discreet_run):
-    told = discreet_run("audit", "replay", "--solver", "eg", "--neighbors", "replace_one")
-    assert "NOT REFUTED" in told
-    told = discreet_run("audit", "transcript", "--solver", "eg", "--neighbors", "zero_out", "--runs", "50")
-    assert "NOT REFUTED" in told
 
 
 def test_a_saved_model_of_an_own_solver_is_read_only_where_it_is_registered(own, tmp_path):
@@ -225,16 +217,6 @@ def test_a_loss_that_is_not_proven_is_refused_where_noise_rests_on_it(own, monke
             model.fit(np.zeros((10, 2)), np.zeros(10))
 
 
-def test_names_that_are_taken(own):
-    taken = type("Other", (own[0].ExponentiatedGradient,), {"__module__": "elsewhere"})
-    with pytest.raises(Unsupported, match="rename"):
-        SOLVERS.register("gd")(taken)
-    with pytest.raises(Unsupported, match="rename"):
-        SOLVERS.register("eg")(taken)
-    with pytest.raises(Unsupported, match="letters"):
-        SOLVERS.register("../gd")
-
-
 NEW_SOLVER = '''"""One file."""
 
 from dataclasses import dataclass
@@ -294,20 +276,6 @@ main()
     assert told.startswith("True Mine mine MyLoss\n")
     assert "svrg" in told
     assert "mine" in told.partition("\n")[2]
-
-
-def test_a_fit_imports_no_solver_but_its_own():
-    text = """
-import sys
-import numpy as np
-from discreet import DPLogisticRegression
-from discreet.solvers import GradientDescent
-model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=GradientDescent(), ledger=False)
-model.quote(np.zeros((10, 2)), np.zeros(10))
-names = ("svrg", "sgd", "agd", "cd", "gcd", "output", "objective", "exponential", "whitened")
-print([name for name in names if f"discreet.solvers.{name}" in sys.modules], "discreet.default" in sys.modules)
-"""
-    assert python(text).strip() == "[] False"
 
 
 KERNEL = """

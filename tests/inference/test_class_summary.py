@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from discreet import DPLogisticRegression
@@ -62,23 +61,6 @@ def test_without_noise_it_is_maximum_likelihood(cov_type):
     np.testing.assert_allclose(found.columns()["se"], se, rtol=0.02)
     np.testing.assert_allclose(found.effects.covariance, expected, atol=0.02 * np.diag(expected).max())
     assert not found.columns()["se_privacy"].any()
-
-
-def test_frames_are_by_class_and_feature(fitted):
-    summary = fitted.summary()
-    index = pd.MultiIndex.from_product([["b", "c"], ["x0", "x1", "x2", "intercept"]], names=["class", "feature"])
-    for frame in (summary.frame, summary.conf_int(0.9), summary.cov_params()):
-        pd.testing.assert_index_equal(frame.index, index)
-    assert summary.names[0] == "b: x0"
-    slopes = index[index.get_level_values("feature") != "intercept"]
-    pd.testing.assert_index_equal(summary.ratios().index, slopes)
-    np.testing.assert_allclose(summary.ratios()["ratio"], np.exp(summary.frame["coef"][slopes]))
-    assert summary.ratio == "relative risk ratio"
-    slopes = fitted.coef_[1:] - fitted.coef_[:1]
-    np.testing.assert_allclose(summary.frame["coef"]["b"][:3], slopes[0])
-    np.testing.assert_allclose(summary.frame["coef"]["c"]["intercept"], fitted.intercept_[2] - fitted.intercept_[0])
-    gap = np.abs(summary.frame["coef"] - TRUTH.ravel())
-    assert (gap < 5 * summary.frame["se"]).all()
 
 
 def test_wald_tests_of_a_feature_are_of_all_classes(fitted):

@@ -10,7 +10,6 @@ from scipy import stats
 from discreet import DPLinearRegression, DPLogisticRegression, Schema, TableModel
 from discreet.errors import Unsupported
 from discreet.inference.columns import Vocabulary
-from discreet.inference.intervals import band_quantile
 from discreet.inference.units import BentShape, SmoothShape, Structure, curves_of
 from discreet.models import Summary
 from discreet.schema import Boolean, Category, Number, Target
@@ -75,24 +74,6 @@ WRONG = ("", "age -", "age + + b", "age * b", "height", "age = 1 = 2", "`height`
 def test_what_is_no_combination_is_refused(text):
     with pytest.raises(Unsupported):
         vocabulary().combination(text)
-
-
-@pytest.mark.parametrize("text", ["a - b - b", "2 - a", "age - 2", "a - b = 0"])
-def test_two_readings_are_refused(text):
-    with pytest.raises(Unsupported, match="backticks"):
-        rows([text])
-
-
-def test_a_column_means_all_of_its_effects():
-    found, _, _ = rows("age")
-    np.testing.assert_allclose(found, [unit((1, name)) for name in ("age", "age x ward = b", "age x ward = c")])
-    found, _, left_out = rows("ward", hidden=[2])
-    np.testing.assert_allclose(found, [unit((1, name)) for name in ("ward = b", "age x ward = b", "age x ward = c")])
-    assert left_out == ("ward = c",)
-    found, _, _ = rows("age x ward")
-    assert len(found) == 2
-    with pytest.raises(Unsupported, match="hides every effect of ward"):
-        rows("ward", hidden=[1, 2, 3, 4])
 
 
 def test_names_that_two_effects_share_are_refused():
@@ -173,16 +154,6 @@ def test_hidden_effects_of_a_column_are_left_out_and_named(plain):
     assert summary.contrast("ward = b - ward = c").isna().all(axis=None)
 
 
-def test_hypotheses_that_repeat_each_other_are_refused(plain):
-    with pytest.raises(Unsupported, match="repeat"):
-        of(plain).wald_test(["ward = b - ward = c", "ward = c - ward = b"])
-    with pytest.raises(Unsupported, match="repeat"):
-        of(plain).wald_test(["age", "age = 0"])
-    for values in ([0.0, 1.0], math.nan, [[0.0]]):
-        with pytest.raises(Unsupported, match="each of 3 hypotheses"):
-            of(plain).wald_test("age", values)
-
-
 PLACES = (18.0, 40.0, 65.0, 80.0, 110.0)
 SHAPES = {"age": BentShape(tuple(f"age at {place:g}" for place in PLACES), PLACES)}
 
@@ -215,17 +186,6 @@ def test_a_curve_goes_through_its_places():
             summary.curve("age", **wrong)
     with pytest.raises(Unsupported, match="no column called height"):
         summary.curve("height")
-
-
-def test_bands_are_wider_than_intervals_and_narrower_than_scheffes():
-    summary = bent(drawn_covariance(1), np.zeros(5))
-    curve = summary.curve("age")
-    ratio = (curve.band_high / curve.high)[curve.se > 0]
-    assert (ratio > 1.05).all()
-    assert (ratio <= math.sqrt(stats.chi2.ppf(0.95, 4)) / stats.norm.ppf(0.975) + 1e-9).all()
-    assert band_quantile(0.95, 0.0, 1, 1, math.inf) == pytest.approx(stats.norm.ppf(0.975))
-    assert band_quantile(0.95, 0.0, 1, 1, 7.0) == pytest.approx(stats.t.ppf(0.975, 7))
-    assert band_quantile(0.95, 9.0, 3, 2, 7.0) == pytest.approx(math.sqrt(2 * stats.f.ppf(0.95, 2, 7)))
 
 
 @pytest.mark.statistical
@@ -285,19 +245,6 @@ def wards(seed=0):
 def hats(age):
     places = np.array([18.0, 40.0, 65.0, 90.0])
     return np.array([np.interp(age, places, row) for row in np.eye(4)]).T
-
-
-def test_the_intercept_is_not_mistaken_for_a_column_of_that_name():
-    rng = np.random.default_rng(0)
-    table = {"intercept": rng.uniform(0, 2, 8000), "b": rng.uniform(-1, 1, 8000)}
-    y = table["intercept"] + rng.normal(size=8000)
-    schema = Schema({"intercept": Number((0, 2)), "b": Number((-1, 1))}, Target("y", range=(-4, 6)))
-    with seeded(1):
-        model = DPLinearRegression(10.0, 1e-6, inference="sandwich", ledger=False)
-        summary = TableModel(schema, model).fit({**table, "y": y}).summary()
-    assert summary.names == ("intercept", "b", "(intercept)")
-    assert summary.frame.coef["intercept"] == pytest.approx(1.0, abs=0.2)
-    assert summary.wald_test("intercept").df == 1
 
 
 def test_several_classes_have_curves_and_tests_each():

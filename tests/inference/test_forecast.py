@@ -12,9 +12,6 @@ from benchmarks.problems.effects import features, targets
 from discreet import DPLasso, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 from discreet.errors import Unsupported
 from discreet.inference.forecast import Law, PublicRows, Stream
-from discreet.models import EffectsForecast
-from discreet.models.forecast.effects import expected_row
-from discreet.models.forecast.forecast import setting_of
 from discreet.testing import seeded
 
 MODELS = {
@@ -157,28 +154,6 @@ def test_fits_have_the_inflation_that_was_forecast(kind, name, facts):
     with seeded(1):
         inflation = model.fit(X, y).summary().columns()["inflation"]
     assert model.forecast_effects(n).asked.inflation == pytest.approx(np.nanmedian(inflation), rel=0.15)
-
-
-def test_more_rows_and_larger_epsilons_have_smaller_errors():
-    found = DPLogisticRegression(1.0, 1e-9).forecast_effects(20_000, 10, standard_error=0.02)
-    assert isinstance(found, EffectsForecast)
-    by_rows = [row.se for row in found.rows if row.epsilon == 1.0]
-    by_epsilon = [row.se for row in sorted(found.rows, key=lambda row: row.epsilon) if row.n == 20_000]
-    assert by_rows == sorted(by_rows, reverse=True)
-    assert by_epsilon == sorted(by_epsilon, reverse=True)
-    assert found.asked.se == pytest.approx(math.hypot(found.asked.se_privacy, found.asked.se / found.asked.inflation))
-    setting = setting_of(DPLogisticRegression(1.0, 1e-9), 10)
-    assert found.rows_needed is not None
-    assert expected_row(setting, found.rows_needed, 1.0, Law(mean=0.5)).se <= 0.02
-    assert expected_row(setting, int(0.9 * found.rows_needed), 1.0, Law(mean=0.5)).se > 0.02
-    assert f"{found.rows_needed:,} rows" in str(found)
-
-
-def test_rare_outcomes_have_larger_errors():
-    even, rare = (DPLogisticRegression(1.0).forecast_effects(50_000, 5, mean=mean).asked for mean in (0.5, 0.05))
-    assert rare.se > 2 * even.se
-    few, many = (DPPoissonRegressor(2.0).forecast_effects(50_000, 5, mean=mean).asked for mean in (0.5, 5.0))
-    assert few.se > many.se
 
 
 def test_what_a_fit_refuses_is_refused():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import discreet
 from discreet import (
     DPHuberRegressor,
     DPLasso,
@@ -18,7 +17,6 @@ from discreet import (
     DPLinearSVC,
     DPLogisticRegression,
     DPRidge,
-    Ledger,
 )
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.curator.session import observe
@@ -206,24 +204,3 @@ def test_the_log_concave_quantile_is_never_too_small(level):
     unit += [stats.logistic(scale=math.sqrt(3) / math.pi)]
     assert all(log_concave_quantile(level) >= law.ppf(0.5 + 0.5 * level) * (1 - 1e-12) for law in unit)
     assert log_concave_quantile(0.95) < 2.4
-
-
-def test_saved_models_keep_them(tmp_path):
-    X, y = a_table("numbers", 400, 3)
-    model = DPLinearRegression(1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
-    again = discreet.load(model.save(tmp_path / "model"))
-    np.testing.assert_array_equal(again.coef_noise_, model.coef_noise_)
-    assert again.intercept_noise_ == model.intercept_noise_
-    np.testing.assert_array_equal(again.intervals().coef.low, model.intervals().coef.low)
-    unknown = logistic("gcd").fit(X, (y > 0).astype(int))
-    assert discreet.load(unknown.save(tmp_path / "unknown")).coef_noise_ is None
-
-
-def test_a_request_asked_again_keeps_them(tmp_path):
-    X, y = a_table("classes", 400, 3)
-    ledger = Ledger.create(tmp_path / "ledger.db")
-    ledger.grant("people", 10.0, 1e-3)
-    first, again = (logistic("gd", 1.0, ledger=ledger, dataset="people").fit(X, y, charge_id="one") for _ in range(2))
-    np.testing.assert_array_equal(again.coef_, first.coef_)
-    np.testing.assert_array_equal(again.coef_noise_, first.coef_noise_)
-    np.testing.assert_array_equal(again.intercept_noise_, first.intercept_noise_)

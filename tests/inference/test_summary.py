@@ -64,21 +64,6 @@ def test_a_noisy_variance_has_students_law():
     assert joint_p_value(6.0, 2, 9.0) == pytest.approx(stats.f.sf(3.0, 2, 9))
 
 
-def test_ratios_and_marginal_effects():
-    ratios = made().ratios()
-    assert list(ratios.index) == ["age", "a_b|c<d>"], "an intercept is no ratio"
-    np.testing.assert_allclose(ratios.ratio, np.exp([1.0, -0.3]))
-    np.testing.assert_allclose(ratios.low, np.exp(made().frame.low[:2]))
-    assert [row[-1] for row in made().cells()] == ["odds ratio", "2.718", "0.7408", ""]
-    effects = made().marginal_effects()
-    assert list(effects.index) == ["age", "a_b|c<d>"]
-    np.testing.assert_allclose(effects.effect, [0.2, -0.06])
-    np.testing.assert_allclose(effects.se, [0.04, 0.06])
-    for method in ("ratios", "marginal_effects"):
-        with pytest.raises(Unsupported):
-            getattr(made(ratio=""), method)()
-
-
 def test_hidden_effects_have_no_standard_error():
     summary = made(hidden=1)
     assert summary.frame[["se", "p", "low", "high"]].loc["a_b|c<d>"].isna().all()
@@ -87,19 +72,6 @@ def test_hidden_effects_have_no_standard_error():
     assert "hidden" not in str(made())
     with pytest.raises(Unsupported, match="hides"):
         summary.wald_test("a_b|c<d>")
-
-
-def test_texts_are_complete_and_escaped():
-    summary = made()
-    for text in (str(summary), summary.to_markdown(), summary.to_latex(), summary.to_html()):
-        assert "age" in text
-        assert "odds ratio" in text
-    assert r"a_b\|c\<d>" in summary.to_markdown()
-    assert r"a\_b$|$c$<$d$>$" in summary.to_latex()
-    assert "a_b|c&lt;d&gt;" in summary.to_html()
-    assert summary._repr_html_() == summary.to_html()
-    assert repr(summary) == str(summary)
-    assert summary.to_html().count("<tr>") == 4
 
 
 TRUTH = {"age": 0.03, "ward = b": 0.5, "ward = c": 0.0, "ok": -0.4}
@@ -147,13 +119,6 @@ def test_predicted_means_have_intervals(fitted):
     np.testing.assert_allclose(found.mean, fitted.predict_proba(rows)[:, 1], rtol=1e-9)
     wide = fitted.predict_interval(rows, level=0.999)
     assert (wide.low < found.low).all()
-
-
-def test_summaries_are_saved_with_the_model(fitted, tmp_path):
-    again = TableModel.load(fitted.save(tmp_path / "model"))
-    assert str(again.summary()) == str(fitted.summary())
-    same = discreet.load(fitted.estimator_.save(tmp_path / "m.discreet"))
-    pd.testing.assert_frame_equal(same.summary().frame, fitted.estimator_.summary().frame)
 
 
 def test_a_charge_gives_the_same_summary_again(tmp_path):

@@ -42,20 +42,6 @@ def test_tidy_has_brooms_names():
         made(ratio="").tidy(exponentiate=True)
 
 
-def test_glance_is_one_row_about_the_model():
-    row = made(hidden=[1], certificate=samples.certificate(), cov_type="robust").glance()
-    assert row.shape[0] == 1
-    assert row[["model", "neighbors", "unit", "cov_type"]].iloc[0].tolist() == [
-        *("DPLogisticRegression", "replace_one", "record", "robust")
-    ]
-    assert row[["nobs", "effects", "hidden", "df"]].iloc[0].tolist() == [30_000, 2, 1, 1]
-    assert row.epsilon.item() == samples.certificate().epsilon
-    assert row["p.value"].item() == pytest.approx(made().wald_test("age").p)
-    nothing = made(hidden=[0, 1]).glance()
-    assert nothing[["statistic", "p.value"]].isna().all(axis=None)
-    assert nothing.nobs.isna().all()
-
-
 def test_hostile_names_break_no_table():
     summary = made()
     for table in (summary, etable([summary, summary], labels=[HOSTILE, "b"])):
@@ -104,15 +90,6 @@ def fitted():
     return few, numbers
 
 
-def test_fitted_models_bring_their_facts(fitted):
-    frame = etable(fitted).frame
-    assert frame.loc["epsilon"].tolist() == ["1", "4"]
-    assert frame.loc["rows"].tolist() == ["20,000", "20,000"]
-    assert frame.loc["covariance"].tolist() == ["robust", "robust"]
-    assert frame.loc["c"].tolist()[0] == ""
-    assert fitted[0].summary().glance().nobs.item() == 20_000
-
-
 def test_advice_on_epsilon_can_be_followed(fitted):
     """The standard error of a fit with the advised epsilon is about what was wished for."""
     rng, n = np.random.default_rng(0), 20_000
@@ -125,21 +102,3 @@ def test_advice_on_epsilon_can_be_followed(fitted):
     with seeded(2):
         again = DPLogisticRegression(epsilon, 1e-6, **settings).fit(X, y).summary()
     assert again.frame.se["a"] == pytest.approx(wished, rel=0.15)
-
-
-def test_persons_are_counted_and_an_absent_intercept_is_not_shown():
-    """Four rows per person, no intercept: the foot counts persons, every effect is a slope."""
-    rng, persons = np.random.default_rng(3), 5_000
-    X = pd.DataFrame(np.repeat(rng.uniform(-1, 1, (persons, 2)), 4, axis=0), columns=["a", "b"])
-    y = X @ [1.0, -0.5] + np.repeat(rng.normal(size=persons), 4)
-    facts = {"bounds": 1.0, "target": (-6, 6), "inference": "sandwich", "ledger": False, "cov_type": "cluster"}
-    with seeded(1):
-        model = DPLinearRegression(4.0, 1e-6, fit_intercept=False, **facts)
-        model.fit(X, y, groups=np.repeat(np.arange(persons), 4))
-    summary = model.summary()
-    assert summary.names == ("a", "b")
-    assert summary.glance()[["nobs", "df"]].iloc[0].tolist() == [persons, 2]
-    assert summary.glance()[["unit", "cov_type"]].iloc[0].tolist() == ["person", "cluster"]
-    assert etable(model).frame.loc["rows"].tolist() == ["5,000 persons"]
-    assert summary.contrast("a + b", level=0.999).loc["a + b", ["low", "high"]].between(-1, 2).all()
-    assert set(summary.column_tests()) == {"a", "b"}

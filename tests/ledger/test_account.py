@@ -236,16 +236,6 @@ def dear(account, share=1.02):
     return event
 
 
-def test_a_dear_first_fit_settles_the_account_on_adding_up():
-    ledger = Ledger(":memory:")
-    ledger.grant("a", 1.0, 1e-6)
-    ledger.reserve("a", price_plan([dear(ledger.account("a"))], Budget(1.0, 1e-6)))
-    assert ledger.account("a").adds
-    with pytest.raises(BudgetExceeded):  # all of delta is gone
-        ledger.reserve("a", price_plan([Gaussian(1e4)], Budget(0.1, 1e-9)))
-    ledger.reserve("a", price_plan([PureDP(1e-3)], Budget(1e-3, 0.0)))
-
-
 def test_a_dear_second_fit_is_refused_whatever_was_spent_before():
     """What was released may have led to it: only the first choice owes nothing to the data."""
     ledger = Ledger(":memory:")
@@ -394,14 +384,6 @@ def test_charges_are_just_above_the_references(name, orders):
         for order, charged in zip(orders, (charge.low, charge.high), strict=True):
             exact = units(reference(order))
             assert exact <= charged <= exact * (1 + slack) + 2
-
-
-@given(st.lists(st.tuples(st.floats(0.05, 1e4), st.integers(1, 10**6)), min_size=1, max_size=5))
-def test_gaussian_charges_are_exact(listed):
-    events = [Gaussian(z, count) for z, count in listed]
-    total = sum(count / Fraction(z) ** 2 for z, count in listed)
-    charge = charge_of(price_plan(events, Budget(1e9, 1e-6)), (2, 6), 1e-6)
-    assert charge.gaussian == min(math.ceil(total * UNIT), NEVER)
 
 
 @pytest.mark.parametrize(

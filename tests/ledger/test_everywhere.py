@@ -1,7 +1,6 @@
 """A fit is charged wherever it runs: clones, pipelines, searches, worker processes; and before it reads a record."""
 
 import copy
-import multiprocessing
 import pickle
 import sqlite3
 import warnings
@@ -95,19 +94,6 @@ def test_a_ledger_file_is_pickled_by_its_name_alone(path: Path, monkeypatch: pyt
     assert Ledger(path).key() not in text
     monkeypatch.chdir("/")
     assert pickle.loads(text).address == str(path)
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes_charge_one_account(path: Path, method: str, X: np.ndarray, y: np.ndarray) -> None:
-    model(path, 0.2).fit(X, y)
-    with multiprocessing.get_context(method).Pool(2 if method == "fork" else 1) as pool:
-        fitted = [pool.apply_async(model(Ledger(path), 0.2).fit, (X, y)) for _ in range(4)]
-        certificates = [one.get(timeout=120).certificate_ for one in fitted]
-    assert sorted(one.ledger["entry"] for one in certificates) == [3, 4, 5, 6]
-    for one in certificates:
-        Ledger(path).verify(one, prices=True)
-    assert faults(snapshot(path)) == []
 
 
 # --- one durable transaction ------------------------------------------------------------------------

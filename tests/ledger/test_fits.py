@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from discreet import Bounds, BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger, load
+from discreet import Bounds, BudgetExceeded, DPLogisticRegression, DPRandomizedSearch, Ledger
 from discreet.datasets import hospital
 from discreet.errors import Diverged, LedgerError, Unsupported
 from discreet.solvers import ExponentialMechanism, GradientDescent
@@ -58,42 +58,6 @@ def test_an_assumption_in_delta_has_no_price_beside_other_fits(path):
     chain = ExponentialMechanism(total_variation=1e-12)
     with pytest.raises(BudgetExceeded, match="approximate sampler"):
         model(path, epsilon=0.2, solver=chain, alpha=0.1).fit(TABLE.X, TABLE.y)
-
-
-def test_a_missing_ledger_is_called_missing_and_half_a_name_is_not_enough(path, tmp_path, monkeypatch):
-    with pytest.raises(LedgerError, match="no ledger here"):
-        model(tmp_path / "none.db").fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="DISCREET_LEDGER"):
-        model(None).fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="name the data set"):
-        model(path, dataset=None).fit(TABLE.X, TABLE.y)
-    monkeypatch.setenv("DISCREET_LEDGER", str(path))
-    model(None).fit(TABLE.X, TABLE.y)
-    model(False, dataset=None).fit(TABLE.X, TABLE.y)
-    with pytest.raises(LedgerError, match="name the data set"):
-        model(None, dataset=None).fit(TABLE.X, TABLE.y)
-
-
-def test_a_configured_ledger_is_the_default(path, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "discreet").mkdir()
-    (tmp_path / "discreet" / "config.toml").write_text(f'ledger = "{path}"\n')
-    model(None).fit(TABLE.X, TABLE.y)
-    assert Ledger(path).spent("stays").fits == 1
-    (tmp_path / "discreet" / "config.toml").write_text("ledger = 3")
-    with pytest.raises(LedgerError, match="must be a text"):
-        model(None).fit(TABLE.X, TABLE.y)
-
-
-def test_a_saved_model_does_not_name_the_ledger(path, tmp_path):
-    fitted = model(path).fit(TABLE.X, TABLE.y)
-    saved = fitted.save(tmp_path / "model.zip")
-    assert str(path).encode() not in saved.read_bytes()
-    again = load(saved)
-    assert again.ledger is None
-    assert again.certificate_ == fitted.certificate_
-    with pytest.raises(LedgerError):
-        again.fit(TABLE.X, TABLE.y)
 
 
 def test_replace_gives_nothing_back(path):

@@ -618,13 +618,3 @@ def test_a_pickled_ledger_asks_for_its_password_again(server, monkeypatch):
         again.accounts()
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     assert again.accounts() == ledger.accounts()
-
-
-def test_a_server_that_only_reads(server, ledger):
-    server.execute("ALTER DATABASE ledgers SET default_transaction_read_only = on")
-    try:
-        with pytest.raises(LedgerError, match=r"ReadOnlySqlTransaction.*Nothing was granted"):
-            charge(ledger)
-        assert ledger.spent("census").fits == 0
-    finally:
-        server.execute("ALTER DATABASE ledgers RESET default_transaction_read_only")

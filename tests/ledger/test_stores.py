@@ -65,41 +65,6 @@ def everything(ledger: Ledger):
     return accounts, spent, ledger.entries(), ledger.notices(), ledger.verify(prices=True)
 
 
-# --- the owner ------------------------------------------------------------------------------------
-
-
-def test_is_created_once(ledger):
-    ledger.grant("census", **CAP)
-    if ledger.address != ":memory:":
-        with pytest.raises(LedgerError, match="already"):
-            Ledger.create(ledger._address)
-    assert [account.name for account in ledger.accounts()] == ["census"]
-
-
-def test_where_there_is_none_says_so(address):
-    if address == ":memory:":
-        pytest.skip("a ledger in memory is there once it is named")
-    ledger = Ledger(address)
-    for use in (ledger.accounts, ledger.verify, lambda: ledger.grant("census", 1.0)):
-        with pytest.raises(LedgerError, match="there is no ledger"):
-            use()
-    with pytest.raises(LedgerError):
-        ledger.key()
-
-
-def test_grants_raises_and_lowers(ledger):
-    ledger.grant("census", **CAP)
-    charge(ledger)
-    assert ledger.grant("census", 5.0).epsilon == 5.0
-    assert ledger.grant("census", 2.0, 1e-6, neighbors="replace_one", unit="record").epsilon == 2.0
-    before = everything(ledger)
-    with pytest.raises(LedgerError, match="cannot be lowered"):
-        ledger.grant("census", 0.5)
-    assert everything(ledger) == before
-    assert ledger.spent("census").cap_epsilon == 2.0
-    assert [entry.kind for entry in ledger.entries()] == ["grant", "charge", "grant", "grant"]
-
-
 # --- charges --------------------------------------------------------------------------------------
 
 
@@ -255,14 +220,6 @@ def test_a_request_is_for_one_thing(ledger):
     with pytest.raises(LedgerError, match="for something else"):
         ledger.reserve("census", price_plan([Gaussian(6.0)], BUDGET), "mine")
     assert ledger.spent("other").fits == 0
-
-
-def test_a_request_has_a_printable_name(ledger):
-    ledger.grant("census", **CAP)
-    for name in ("\ud800", "\0", "", " ", "two\nlines", "x" * 201, 7, b"bytes"):
-        with pytest.raises(Unsupported, match="short, printable"):
-            charge(ledger, charge_id=name)
-    assert ledger.spent("census").fits == 0
 
 
 # --- records --------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import pytest
 
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
-from discreet.errors import Unsupported
 from discreet.losses import (
     Gamma,
     Huber,
@@ -102,27 +101,6 @@ def test_softmax_constants_bound_sampled_gradients_and_hessians():
         hessian = np.kron(np.outer(row, row), np.diag(out) - np.outer(out, out))
         assert np.linalg.eigvalsh(hessian).max() <= gradient_smoothness(loss, facts)
         assert np.all(np.diag(hessian).reshape(3, 3) <= coordinate_smoothness(loss, facts))
-
-
-def test_formulas():
-    assert gradient_bound(Logistic(), domain()) == ROW_NORM
-    assert gradient_smoothness(Logistic(), domain()) == pytest.approx(ROW_NORM**2 / 4)
-    np.testing.assert_allclose(coordinate_gradient_bounds(Logistic(), domain()), FEATURE_BOUNDS)
-    np.testing.assert_allclose(coordinate_smoothness(Logistic(), domain()), FEATURE_BOUNDS**2 / 4)
-    assert gradient_smoothness(SmoothedHinge(0.2), domain()) == pytest.approx(ROW_NORM**2 / 0.4)
-    assert gradient_bound(Huber(0.5), domain()) == pytest.approx(0.5 * ROW_NORM)
-    assert gradient_bound(Squared(), domain(), RADIUS) == pytest.approx((RADIUS * ROW_NORM + TARGET_BOUND) * ROW_NORM)
-    assert gradient_bound(Poisson(1.5), domain()) == pytest.approx(math.exp(1.5) * ROW_NORM)
-    np.testing.assert_allclose(
-        coordinate_smoothness(Softmax(3), domain(3)), np.outer(FEATURE_BOUNDS**2 / 4, np.ones(3))
-    )
-    assert coordinate_gradient_bounds(Softmax(3), domain(3)).shape == domain(3).shape
-
-
-@pytest.mark.parametrize("function", [gradient_bound, coordinate_gradient_bounds])
-def test_unbounded_gradients_are_refused_with_a_remedy(function):
-    with pytest.raises(Unsupported, match=r"radius=.*Huber"):
-        function(Squared(), domain())
 
 
 def huberised(loss, target, slope):

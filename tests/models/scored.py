@@ -5,22 +5,9 @@ import numpy as np
 from discreet import Bounds, DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.curator.records.stream import Block, RecordStream
 
-RELATIONS = ("replace_one", "zero_out", "add_remove")
 RANGES = [(-1.0, 1.0), (0.0, 4.0), (-2.0, 1.0)]
 COEF, INTERCEPT = np.array([1.6, -0.7, 0.5]), 1.1
 TARGET = (-1.0, 4.0)
-METRICS = {
-    "accuracy": "logistic",
-    "auc": "logistic",
-    "balanced_accuracy": "softmax",
-    "brier": "softmax",
-    "calibration": "logistic",
-    "confusion": "softmax",
-    "log_loss": "logistic",
-    "mae": "ridge",
-    "r2": "ridge",
-    "rmse": "huber",
-}
 
 
 def model_of(name="logistic", **settings):

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from discreet import Bounds, DPLogisticRegression, TableModel
+from discreet import DPLogisticRegression, TableModel
 from discreet.curator import SeededEntropy, use_entropy
 from discreet.errors import PrivacyWarning, Unsupported
-from discreet.models import CurveFeatures, DPAdditiveClassifier, DPAdditiveRegressor
+from discreet.models import CurveFeatures, DPAdditiveClassifier
 from discreet.models.additive import TARGET
 from discreet.schema import Number, Schema, Target
 
@@ -40,17 +39,6 @@ def test_a_classifier_learns_what_a_linear_model_does_not():
         assert additive.score(test, labels) > 0.75
 
 
-def test_a_regressor_learns_curves():
-    X, score, _ = records()
-    model = seeded(DPAdditiveRegressor(bounds=Bounds(RANGES, target=(-5, 5)), epsilon=4.0), X, score)
-    test, wanted, _ = records(seed=1)
-    with pytest.warns(PrivacyWarning):
-        assert model.score(test, wanted) > 0.9
-    effects = {effect.column: effect for effect in model.term_effects()}
-    wave = 2 * np.sin(1.5 * np.array(effects["x0"].values))
-    assert np.corrcoef(effects["x0"].effect, wave)[0, 1] > 0.97
-
-
 def test_it_is_the_model_of_the_same_table():
     X, _, y = records(500)
     additive = seeded(DPAdditiveClassifier(bounds=RANGES, classes=(0, 1)), X, y)
@@ -65,18 +53,6 @@ def test_persons_are_protected_where_they_are_named():
     model = DPAdditiveClassifier(bounds=RANGES, classes=(0, 1)).fit(X, y, groups=np.arange(100) // 2)
     assert model.certificate_.unit == "person"
     assert model.certificate_.assumed_public["n"] == 50
-
-
-def test_curves_compose_in_a_pipeline():
-    X, _, y = records()
-    curves = CurveFeatures(Bounds(RANGES, classes=(0, 1)), knots=6)
-    pipeline = seeded(make_pipeline(curves, DPLogisticRegression(bounds=curves.output_bounds)), X, y)
-    test, _, labels = records(seed=1)
-    assert np.mean(pipeline.predict(test) == labels) > 0.75
-    assert pipeline[:-1].get_feature_names_out().tolist() == [
-        *("x0", *(f"x0 bend {j}" for j in range(1, 7))),
-        *("x1", *(f"x1 bend {j}" for j in range(1, 7))),
-    ]
 
 
 def test_features_of_curves_are_within_their_bounds():

@@ -11,11 +11,8 @@ from discreet import (
     DPRegressor,
     DPRidge,
 )
-from discreet.bounds import target_place
-from discreet.curator import PrivateData
 from discreet.curator.records import admission
-from discreet.losses import Huber, Squared
-from discreet.models.fit import starting_point
+from discreet.losses import Huber
 from discreet.testing import seeded
 
 RANGES = [(1950.0, 2020.0), (-120.0, -70.0), (-1.0, 1.0)]
@@ -73,24 +70,6 @@ def test_the_shifted_table_is_the_same_problem(kind):
     np.testing.assert_allclose(far.coef_noise_, near.coef_noise_ / HALVES, rtol=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["auto", "gd", "cd"])
-def test_without_noise_it_is_the_minimizer_in_centered_coordinates(solver):
-    U, y = table()
-    model = DPRidge(np.inf, bounds=RANGES, target=NEAR, alpha=0.1, solver=solver).fit(far_rows(U), y)
-    rows = np.column_stack([U, np.ones(len(U))])
-    best = np.linalg.solve(rows.T @ rows / len(U) + 0.1 * np.eye(4), rows.T @ y / len(U))
-    np.testing.assert_allclose(model.coef_, best[:3] / HALVES, rtol=2e-2)
-    np.testing.assert_allclose(model.predict(far_rows(U)), rows @ best, atol=0.05)
-
-
-@pytest.mark.parametrize("solver", ["auto", "gd"])
-def test_the_noise_in_a_far_intercept_is_that_of_its_slopes(solver):
-    U, y = table()
-    model = DPLinearRegression(1.0, bounds=RANGES, target=NEAR, solver=solver).fit(far_rows(U), y)
-    slopes = np.linalg.norm(model.coef_noise_ * MIDDLES)
-    assert 0.5 * slopes < model.intercept_noise_ < 3 * slopes
-
-
 # ------------------------------------------------------------------------------------------------- targets
 
 
@@ -121,20 +100,3 @@ def test_effects_and_their_intervals_are_the_same():
     near, far = fitted_twice(DPLinearRegression, (X, y, 1.0, NEAR), (X, y + MIDDLE, 1.0, FAR), **settings)
     np.testing.assert_allclose(far.effects_.covariance, near.effects_.covariance, rtol=1e-6, atol=1e-12)
     assert far.effects_.deviation == pytest.approx(near.effects_.deviation)
-
-
-def test_targets_are_moved_only_where_an_intercept_takes_them_back():
-    assert target_place(FAR, moves=True) == (MIDDLE, HALF)
-    assert target_place((-FAR[1], -FAR[0]), moves=True) == (-MIDDLE, HALF)
-    for ends, moves in ((FAR, False), ((0.0, 110.0), True), ((-5.0, 110.0), True), ((110.0, 110.0), True)):
-        assert target_place(ends, moves=moves) == (0.0, 110.0)
-    data = PrivateData(*table(10), Bounds(1.0, target=FAR), fit_intercept=False, ledger=False)
-    assert data.target_place(Squared()) == (0.0, 110.0)
-
-
-def test_a_start_in_own_units_is_mapped_there():
-    U, y = table(10)
-    data = PrivateData(far_rows(U), y + MIDDLE, Bounds(RANGES, target=FAR), ledger=False)
-    slopes, intercept = np.array([0.05, -0.04, 0.5]), 7.0
-    start = starting_point((slopes, intercept), data, Squared())
-    np.testing.assert_allclose(start, [*(slopes * HALVES / HALF), (slopes @ MIDDLES + intercept - MIDDLE) / HALF])

@@ -32,11 +32,6 @@ def test_seeded_noise_is_stamped(kind, small_table, seeded):
     assert certificate.stamp.startswith("NOT PRIVATE")
 
 
-def test_more_privacy_is_more_noise(small_table):
-    noise = [fit(DPRidge, small_table, epsilon=e).certificate_.noise_multiplier for e in (0.1, 1.0, 10.0)]
-    assert noise == sorted(noise, reverse=True)
-
-
 def test_a_given_delta_is_the_delta_used(small_table):
     assert fit(DPRidge, small_table, delta=1e-7).certificate_.delta == 1e-7
 
@@ -86,17 +81,6 @@ def test_defaults_do_not_look_at_the_records(kind, solver, epsilon, small_table)
     zeros = make(kind, epsilon, solver=solver).fit(X, np.zeros(120))
     usual = fit(kind, small_table, epsilon, solver=solver)
     assert zeros.certificate_ == usual.certificate_
-
-
-@pytest.mark.parametrize("delta", [None, 0.0])
-def test_a_larger_budget_never_buys_fewer_steps(delta, small_table):
-    made = [
-        fit(DPLogisticRegression, small_table, epsilon=e, delta=delta, solver="gd").certificate_.solver
-        for e in (0.05, 0.5, 5.0)
-    ]
-    steps = [settings.get("solver", settings)["n_steps"] for settings in made]  # of the solver in a stage
-    assert steps == sorted(steps)
-    assert steps[0] < steps[-1]
 
 
 # ---------------------------------------------------------------------------- settings that make no sense
@@ -169,6 +153,3 @@ def test_a_delta_is_compared_with_a_declared_number_of_records_only():
     assert private.fit(ROWS, LABELS).certificate_.delta == 0.5  # n is private: nothing to compare with
     with pytest.raises(InvalidBudget, match="at least 1/n"):
         private.set_params(bounds=TWO_COLUMNS.with_facts(n=N)).fit(ROWS, LABELS)
-
-
-# ------------------------------------------------ narrow sparse records are stored with their zeros once charged for

@@ -142,18 +142,6 @@ def test_files_of_another_model(place, tmp_path, name):
             TableModel.load(place)
 
 
-def test_places_that_are_taken(place, tmp_path):
-    model = fitted()
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    for taken in (place, tmp_path / "file", tmp_path / "empty", tmp_path / "link"):
-        with pytest.raises(Unsupported, match="already"):
-            model.save(taken)
-    assert (tmp_path / "file").read_text() == "mine"
-    assert not [path for path in tmp_path.iterdir() if ".tmp" in path.name]
-
-
 def test_a_place_that_is_taken_meanwhile(tmp_path):
     """What was paid for is kept beside it."""
     with pytest.raises(Unsupported, match="meanwhile") as told, new_folder(tmp_path / "m") as folder:  # noqa: PT012

@@ -10,7 +10,7 @@ from discreet.budget import Neighbors
 from discreet.curator import Layout
 from discreet.errors import Unsupported
 from discreet.models.monotone import monotone
-from discreet.schema import Category, Number, Target
+from discreet.schema import Number, Target
 from discreet.schema.cell_meaning import SchemaError
 from discreet.solvers.base import Solution
 
@@ -54,28 +54,6 @@ def test_classes_and_missing_cells(seeded):
     assert np.diff(model.term_effects()[0].effect).min() > -1e-9
 
 
-def test_with_much_signal_a_rising_truth_is_left_alone(seeded):
-    rows = table(np.random.default_rng(0), 20_000, 1.0)
-    models = []
-    for direction in ("increasing", None):
-        with seeded(2):
-            models.append(TableModel(schema(direction, knots=6), DPRidge(1e5, ledger=False)).fit(rows))
-    np.testing.assert_allclose(models[0].predict(rows), models[1].predict(rows), atol=0.05)
-    assert models[0].certificate_.epsilon == models[1].certificate_.epsilon
-
-
-def test_a_monotone_truth_is_found_as_well(seeded):
-    errors = {None: [], "increasing": []}
-    for seed in range(1, 13, 2):
-        rows = table(np.random.default_rng(seed), 5000, 1.0)
-
-        for direction, found in errors.items():
-            with seeded(seed):
-                model = TableModel(schema(direction, knots=8), DPRidge(1.0, ledger=False)).fit(rows)
-            found.append(np.mean((model.predict(rows) - truth(rows["x"])) ** 2))
-    assert np.mean(errors["increasing"]) < 1.2 * np.mean(errors[None])
-
-
 def test_the_nearest_of_the_cone():
     """Against a general optimizer, where nothing was released of the records: places of the range count alike."""
     layout = Layout(schema("increasing", knots=4))
@@ -115,8 +93,3 @@ def test_what_is_not_served_is_refused_before_a_charge():
         Number((0, 100), knots=(20,), monotone="increasing")
     with pytest.raises(SchemaError, match="monotone must be"):
         Number((0, 100), monotone="up")
-
-
-def test_files_say_it():
-    declared = Schema({"x": Number((0, 9), monotone="decreasing"), "c": Category(("a",))}, Target("y", range=(0, 1)))
-    assert Schema.from_toml(declared.to_toml()) == declared

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -17,7 +15,7 @@ from discreet.solvers import (
     GradientDescent,
     Preconditioned,
 )
-from discreet.testing import neighbor_pairs, seeded
+from discreet.testing import neighbor_pairs
 from tests.covering import covering
 from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, fit_of
@@ -74,25 +72,6 @@ def releases(model, X, y):
     return {one.query: one for one in model.quote(X, y).priced.plan.releases}
 
 
-@covering(("name", ["whitened", "standardized", "coordinates"]), ("kind", ["scale", "covariance"]))
-def test_moments_are_not_released_and_steps_have_their_shares(name, kind):
-    X, _, y = table()
-    private = releases(classifier(solver=STAGES[name]), X, y)
-    public = releases(classifier(solver=STAGES[name], public_moments=both()[kind]), X, y)
-    kept = {"noisy_second_moment"} if kind == "scale" and name == "whitened" else set()
-    assert {query for query in OWN if query in public} == kept
-    steps = next(query for query in public if "gradient" in query)
-    assert public[steps].relative_noise < private[steps].relative_noise
-
-
-@pytest.mark.parametrize("kind", ["scale", "covariance"])
-def test_numbers_keep_a_private_second_moment(kind):
-    X, t, _ = table()
-    asked = releases(regressor(solver=Recipe(target_looks=0), public_moments=both()[kind]), X, t)
-    assert [query for query in OWN if query in asked] == ["noisy_second_moment"]
-    assert "noisy_target_moments" in asked
-
-
 @pytest.mark.parametrize(("kind", "left"), [("scale", ["noisy_second_moment"]), ("covariance", [])])
 def test_recipes_release_what_is_not_public(kind, left):
     X, _, y = table()
@@ -112,46 +91,6 @@ def test_a_covariance_of_columns_that_do_not_vary_is_not_relied_on():
     covariance[0] = covariance[:, 0] = 0.0
     asked = releases(classifier(solver=STAGES["recipe"], public_moments=(mean, covariance)), X, y)
     assert "noisy_second_moment" in asked
-
-
-def exact(model, X, y):
-    """Return accuracy or R^2 on synthetic rows."""
-    return (accuracy_score if isinstance(model, DPLogisticRegression) else r2_score)(y, model.predict(X))
-
-
-def mean_score(make, epsilon, moments, seeds, target):
-    scores = []
-    for seed in seeds:
-        X, t, y = table(1000, seed, seed)
-        held, t_held, y_held = table(10_000, seed, seed + 1000)
-        with seeded(seed):
-            model = make(epsilon, public_moments=moments(seed)).fit(X, y if target == "y" else t)
-        scores.append(exact(model, held, y_held if target == "y" else t_held))
-    return float(np.mean(scores))
-
-
-@covering(
-    ("kind", ["scale", "covariance"]), (("make", "target", "gain"), [(classifier, "y", 0.01), (regressor, "t", 0.02)])
-)
-def test_exact_moments_improve_small_budgets(make, target, gain, kind):
-    def scored(moments):
-        return mean_score(make, 0.1, moments, range(300, 306), target)
-
-    assert scored(lambda seed: both(seed)[kind]) > scored(lambda seed: None) + gain
-
-
-@pytest.mark.parametrize(("make", "target", "least"), [(classifier, "y", 0.6), (regressor, "t", 0.2)])
-def test_wrong_moments_do_not_blow_up(make, target, least):
-    wrong = {
-        "elsewhere": (np.full(P, 3.0), 0.01 * np.eye(P)),
-        "one direction": (np.zeros(P), np.ones((P, P))),
-        "nothing": (np.zeros(P), np.zeros((P, P))),
-    }
-    for name, moments in wrong.items():
-        X, t, y = table(4000)
-        with seeded(3):
-            model = make(2.0, public_moments=moments).fit(X, y if target == "y" else t)
-        assert exact(model, X, y if target == "y" else t) > least, name
 
 
 @pytest.mark.parametrize("make", [classifier, regressor])
@@ -189,16 +128,6 @@ def test_fits_with_public_moments_replay_on_neighbors(kind, relation):
     fit = fit_of("logistic", STAGES[kind], relation, public_moments=moments)
     pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of("logistic")))
     assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0
-
-
-def test_sparse_records_take_scales():
-    X, _, y = table(500)
-    X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
-    model = classifier(solver=STAGES["standardized"], public_moments=both()["scale"])
-    assert not set(OWN) & set(releases(model, X, y))
-    assert np.isfinite(model.fit(X, y).coef_).all()
-    with pytest.raises(Unsupported, match="diagonal"):
-        classifier(solver=STAGES["declared"], public_moments=both()["scale"]).fit(X, y)
 
 
 def test_a_solver_that_estimates_no_moments_refuses_them():

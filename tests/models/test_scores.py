@@ -7,10 +7,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
 from discreet import (
-    Bounds,
     BudgetExceeded,
     DiscreetError,
     DPLogisticRegression,
@@ -20,13 +18,13 @@ from discreet import (
 )
 from discreet.curator import Groups, measure_private, private_data, session
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.metrics import noisy_sums, roc, row_values
+from discreet.curator.metrics import noisy_sums, roc
 from discreet.curator.metrics.intervals import Noise, Spectrum
 from discreet.errors import Unsupported
-from discreet.models import PrivateScore
 from discreet.models.scores import released
 from tests.covering import covering
-from tests.models.scored import METRICS, RELATIONS, Stream, by_hand, model_of, table
+from tests.models.scored import Stream, by_hand, model_of, table
+from tests.registry import METRICS, RELATIONS
 
 ALL = [
     *METRICS.items(),
@@ -78,16 +76,6 @@ def test_public_rows_are_scored_exactly(metric, name):
     assert found.certificate is None
     assert "declared public" in found.text()
     assert found.to_dict()["rows"] == "declared public"
-
-
-def test_they_are_scikit_learns_scores():
-    X, y = table("logistic", missing=False)
-    model = model_of("logistic")
-    assert public_score(model, X, y).value == pytest.approx(accuracy_score(y, model.predict(X)))
-    assert public_score(model, X, y, "auc").value == pytest.approx(roc_auc_score(y, model.decision_function(X)))
-    X, y = table("ridge", missing=False)
-    y, model = np.clip(y, -1, 4), model_of("ridge")
-    assert public_score(model, X, y).value == pytest.approx(r2_score(y, np.clip(model.predict(X), -1, 4)))
 
 
 @covering(("relation", RELATIONS), (("metric", "name"), METRICS.items()))
@@ -213,42 +201,6 @@ def test_groups_are_scored_at_no_extra_price(metric):
         assert abs(part.value - true.value) < 0.3
 
 
-def test_indicators_of_several_groups_leave_other_rows_out():
-    bounds = Bounds([(0.0, 1.0)] * 3, classes=(0, 1))
-    model = DPLogisticRegression(bounds=bounds)
-    model.n_features_in_, model.classes_ = 3, np.array([0, 1])
-    model.coef_, model.intercept_ = np.array([[2.0, -2.0, 0.0]]), np.zeros(1)
-    X = np.array([[1.0, 0, 0]] * 3 + [[0, 1.0, 0]] * 5 + [[0, 0, 1.0]] * 7)
-    y = np.array([1, 1, 0] + [0] * 5 + [1] * 7)
-    found = public_score(model, X, y, by=[0, 1])
-    assert [(part.name, part.value) for part in found.parts] == [("0", pytest.approx(2 / 3)), ("1", 1.0)]
-    assert found.value == pytest.approx(7 / 8)
-
-
-def test_a_confusion_matrix_has_a_count_for_each_pair():
-    X, y = table("softmax", missing=False)
-    found, predicted = public_score(model_of("softmax"), X, y, "confusion"), model_of("softmax").predict(X)
-    counts = {part.name: part.value for part in found.parts}
-    assert len(counts) == 9
-    assert all(
-        counts[f"{a} predicted as {b}"] == ((y == a) & (predicted == b)).sum() for a in range(3) for b in range(3)
-    )
-    assert "0 predicted as 1" in found.text()
-
-
-def test_calibration_has_ten_observed_shares():
-    X, y = table("logistic", missing=False)
-    model = model_of("logistic")
-    found = public_score(model, X, y, "calibration")
-    tenth = np.minimum(np.floor(10 * model.predict_proba(X)[:, 1]), 9)
-    for b, part in enumerate(found.parts):
-        if (tenth == b).any():
-            assert part.value == pytest.approx(y[tenth == b].mean())
-        else:
-            assert math.isnan(part.value)
-    json.dumps(found.to_dict(), allow_nan=False)
-
-
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_a_row_is_in_one_group_only(relation):
     """Exchanging a row moves the sums by no more than one row's length, whatever its group was."""
@@ -360,36 +312,6 @@ def test_a_private_number_of_rows_is_in_no_text(score):
         error = error.__context__
 
 
-def test_a_fitted_model_and_its_frame():
-    pandas = pytest.importorskip("pandas")
-    X, y = table("logistic")
-    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    bounds = dict(zip("abc", [(-1, 1), (0, 4), (-2, 1)], strict=True))
-    model = DPLogisticRegression(4.0, 1e-5, bounds=bounds, classes=(0, 1)).fit(frame, y)
-    found = private_score(model, frame, y, epsilon=1.0, ledger=False)
-    assert isinstance(found, PrivateScore)
-    assert found.certificate.delta == min(1e-6, 1 / len(y) ** 2)
-    assert private_score(model, Stream(X, y), epsilon=1.0, ledger=False).metric == "accuracy"
-    with pytest.raises(ValueError, match="feature names"):
-        private_score(model, frame[["b", "a", "c"]], y, epsilon=1.0, ledger=False)
-
-
-def test_r2_brings_the_root_mean_squared_error_of_the_same_release():
-    model, (X, y) = model_of("ridge"), table("ridge", 2000)
-    truth, misses = by_hand(model, X, y, "rmse"), 0
-    for _ in range(40):
-        score = private_score(model, X, y, epsilon=1.0, level=0.999, ledger=False)
-        (part,) = score.parts
-        assert part.name == "root mean squared error"
-        assert len(score.certificate.events) == 1
-        assert 0 <= part.population_low <= part.low <= part.value <= part.high <= part.population_high <= 5.0
-        assert part.high - part.low < 1.0  # of a range of 5
-        misses += not part.low <= truth <= part.high
-    assert misses <= 3  # a chance below 1e-7
-    (exact,) = public_score(model, X, y).parts
-    assert exact.value == pytest.approx(truth)
-
-
 def test_a_score_under_a_charge_id_is_charged_and_released_once(tmp_path):
     from discreet.datasets import hospital
     from discreet.errors import LedgerError
@@ -422,17 +344,6 @@ def ledger():
 
 def charges(ledger):
     return [entry for entry in ledger.entries() if entry.kind == "charge"]
-
-
-def test_the_most_cells_are_what_one_scale_holds():
-    for cells, fits in ((noisy_sums.MOST_CELLS, True), (noisy_sums.MOST_CELLS + 1, False)):
-        rows = row_values.one_hot(np.array([0]), cells)
-        made = {"fit_intercept": False, "ledger": False}
-        if fits:
-            private_data.PrivateData(rows, np.zeros(1), Bounds(1.0, classes=(0, 1), scale="global"), **made)
-        else:
-            with pytest.raises(Unsupported, match="too many columns"):
-                private_data.PrivateData(rows, np.zeros(1), Bounds(1.0, classes=(0, 1), scale="global"), **made)
 
 
 def refuse(*_, **__):

@@ -23,7 +23,7 @@ from discreet.solvers import GradientDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.covering import covering
 from tests.replaying import window, worst_ratio
-from tests.solvers.perturbation.cases import RELATIONS, bounds_of, stream, table
+from tests.solvers.perturbation.cases import RELATIONS, bounds_of, table
 
 FEW = {"solver": [GradientDescent(n_steps=3, clip=0.5), "cd"], "alpha": [1e-4, 1e-1]}
 
@@ -77,13 +77,6 @@ def test_the_certificate(fitted):
     assert "secret" in certificate.text()
 
 
-def test_it_is_saved_with_its_certificate(fitted, rows, tmp_path):
-    loaded = discreet.load(fitted.save(tmp_path / "best.discreet"))
-    np.testing.assert_array_equal(loaded.predict(rows[0]), fitted.predict(rows[0]))
-    assert loaded.certificate_ == fitted.certificate_
-    assert loaded.epsilon == 3.0
-
-
 def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
     """Two fits that differ in the number of runs alone show the same, but for the noise."""
     shown = []
@@ -104,39 +97,6 @@ def test_the_best_score_wins_and_of_equal_ones_the_first(rows, monkeypatch):
     monkeypatch.setattr(selection_module.Runs, "_score", lambda *args: next(scores))
     model = DPRandomizedSearch(classifier(), {"alpha": [1e-4, 1e-3, 1e-2, 1e-1]}, epsilon=3.0).fit(*rows)
     assert (model.best_params_, model.best_score_) == ({"alpha": 1e-3}, 0.9)
-
-
-@pytest.mark.thorough
-def test_good_candidates_are_chosen():
-    """One candidate learns, the other is held at exactly zero: the first must win wherever a run draws it."""
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-1, 1, (2000, 3))
-    y = np.where(X[:, 0] > 0, 1, -1)
-    wins, solver = 0, GradientDescent(n_steps=10)
-    for seed in range(12):
-        with stream(seed):
-            either = classifier(solver=solver, penalty="l1")
-            model = DPRandomizedSearch(either, {"alpha": [1e-5, 1e3]}, epsilon=4.0, mean_runs=6).fit(X, y)
-        wins += model.best_params_["alpha"] == 1e-5
-        assert not model.certificate_.is_private
-        if model.best_params_["alpha"] == 1e-5:
-            assert model.best_score_ == pytest.approx(model.score(X, y), abs=0.15)
-    assert wins >= 10
-
-
-def test_no_run_at_all_leaves_zeros(rows, monkeypatch):
-    monkeypatch.setattr(Stopping, "draw", lambda self, word: 0)
-    model = DPRandomizedSearch(classifier(), FEW, epsilon=3.0, stopping="poisson").fit(*rows)
-    assert not model.best_estimator_.coef_.any()
-    assert math.isnan(model.best_score_)
-    assert set(model.predict(rows[0]).tolist()) == {-1}
-    assert model.certificate_.verify().is_private
-    ridge = DPRidge(bounds=1.0, target=(-1, 1))
-    model = DPRandomizedSearch(ridge, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
-    assert not model.predict(rows[0]).any()
-    several = DPLogisticRegression(bounds=1.0, classes=(-1, 0, 1))
-    model = DPRandomizedSearch(several, {"alpha": [1e-3]}, epsilon=3.0, stopping="poisson").fit(*rows)
-    assert model.predict_proba(rows[0]).shape == (300, 3)
 
 
 # --------------------------------------------------------------------------------------------- the price
@@ -183,12 +143,6 @@ def test_a_run_releases_what_was_priced_and_no_more(rows, monkeypatch):
     assert mu <= 1 / run.noise_multiplier
     assert 2 * seen[3].unit.bound / 2 ** seen[3].unit.m <= 1 / run.noise_multiplier
     assert not model.certificate_.is_private  # somebody looked
-
-
-def test_no_privacy_is_said(rows):
-    model = DPRandomizedSearch(classifier(), {"solver": [GradientDescent(n_steps=3)]}, epsilon=math.inf).fit(*rows)
-    assert not model.certificate_.is_private
-    assert model.best_score_ == pytest.approx(model.score(*rows), abs=0.2)
 
 
 def test_a_candidate_that_releases_something_else_is_stopped(rows, monkeypatch):
@@ -276,9 +230,6 @@ def test_persons_stay_together(names, seeded):
             one, two = split.split(np.zeros((10, 1)), np.arange(10), names, 1 << 15)
         assert not {str(name) for name in one.groups} & {str(name) for name in two.groups}
         assert [names[i] for i in one.y.tolist()] == one.groups.tolist()
-
-
-# -------------------------------------------------------------------------------------------- scikit-learn
 
 
 # ----------------------------------------------------------------------------------------------- refusals

@@ -6,8 +6,6 @@ from sklearn.base import clone
 
 import discreet
 from discreet import DPLogisticRegression
-from discreet.bounds import Domain
-from discreet.budget import Neighbors
 from discreet.curator import Recoding
 from discreet.default import Recipe, Shares
 from discreet.solvers import (
@@ -19,7 +17,6 @@ from discreet.solvers import (
     StochasticGradientDescent,
     VarianceReducedDescent,
 )
-from discreet.testing import seeded
 from tests.covering import covering
 
 RANGES = [(-2.0, 2.0), (10.0, 14.0), (-0.5, 0.5)]
@@ -65,18 +62,6 @@ def test_a_start_at_the_optimum_stays_there_without_noise(solver, optimum):
     assert again.intercept_ == pytest.approx(optimum.intercept_, abs=2e-3)
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=lambda one: type(one).__name__)
-def test_a_start_moves_a_short_run(solver, optimum):
-    X, _, y = table()
-    start = (optimum.coef_ + 1.0, optimum.intercept_)
-    fits = []
-    for one in (None, start):
-        with seeded(5):
-            fits.append(classifier(epsilon=2.0, solver=solver, start=one).fit(X, y))
-    assert np.abs(fits[1].coef_ - fits[0].coef_).max() > 1e-3
-    assert fits[1].certificate_.events == fits[0].certificate_.events
-
-
 @covering(("matrix", ["none", "diagonal", "full"]), ("outputs", [1, 3]))
 def test_a_recoding_maps_a_start_and_back_exactly(outputs, matrix):
     rng = np.random.default_rng(1)
@@ -87,23 +72,6 @@ def test_a_recoding_maps_a_start_and_back_exactly(outputs, matrix):
     back = recoding.recoded(w)
     assert back is not None
     assert recoding.coefficients(back) == pytest.approx(w, abs=1e-12)
-
-
-def test_a_map_without_an_inverse_has_no_start():
-    domain = Domain(np.ones(3), 2.0, 10, Neighbors("zero_out"), start=np.ones(3))
-    assert Recoding(np.zeros(2), np.ones(2), 0.0).domain(domain).start is None
-    assert Recoding(np.zeros(2), np.ones(2), matrix=np.ones((3, 2))).domain(domain).start is None
-
-
-def test_softmax_starts_have_a_row_per_class():
-    X, _, _ = table()
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    words = {"bounds": RANGES, "classes": (0, 1, 2), "penalty": None, "neighbors": "zero_out", "ledger": False}
-    long = GradientDescent(n_steps=3000, momentum="nesterov", restart=True)
-    first = DPLogisticRegression(np.inf, **words, solver=long).fit(X, y)
-    for solver in (GradientDescent(n_steps=1), Preconditioned(GradientDescent(n_steps=1), "diagonal")):
-        again = DPLogisticRegression(np.inf, **words, solver=solver, start=(first.coef_, first.intercept_)).fit(X, y)
-        assert again.coef_ == pytest.approx(first.coef_, abs=0.2)
 
 
 def test_a_start_is_saved_cloned_and_certified(tmp_path):

@@ -3,15 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 
 from discreet import DPLogisticRegression
 from discreet.curator.tables.encode import Layout
-from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
+from discreet.models.table_encoder import make_private_pipeline
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent
@@ -40,33 +35,6 @@ def data():
         index=np.arange(n) * 7,
     )
     return frame, pd.Series(rng.choice(["n", "p"], n), index=frame.index)
-
-
-def test_frames_out(data):
-    X, _ = data
-    found = SchemaEncoder(SCHEMA).set_output(transform="pandas").fit_transform(X)
-    assert list(found) == list(SchemaEncoder(SCHEMA).get_feature_names_out())
-    assert (found.index == X.index).all()
-    assert found["b = x"].tolist() == (X["b"] == "x").astype(float).tolist()
-    assert found["a (missing)"].tolist() == X["a"].isna().astype(float).tolist()
-
-
-def test_in_other_pipelines(data):
-    X, y = data
-    found = make_pipeline(SchemaEncoder(SCHEMA), LogisticRegression()).fit(X, y)
-    assert found.predict(X).shape == y.shape
-    both = ColumnTransformer([("s", SchemaEncoder(SCHEMA), list(X))])
-    assert both.fit_transform(X).shape == (90, 13)
-
-
-def test_scores_and_searches(data):
-    X, y = data
-    pipeline = make_private_pipeline(SCHEMA, DPLogisticRegression(1.0, 1e-5, solver=SOLVER))
-    assert len(cross_val_score(pipeline, X, y, cv=3, error_score="raise")) == 3
-    search = GridSearchCV(pipeline, {"model__epsilon": [0.5, 8.0]}, cv=2, error_score="raise").fit(X, y)
-    assert search.best_estimator_["model"].certificate_.epsilon == search.best_params_["model__epsilon"]
-    assert clone(pipeline).fit(X, y).predict_proba(X).shape == (90, 2)
-    assert [c.name for c in coefficients(search.best_estimator_)][-1] == "(intercept)"
 
 
 def test_a_record_that_counts_as_null_can_be_fitted_and_predicted(data):

@@ -1,6 +1,5 @@
 """Weights and offsets of tables: declared in the schema, a formula or Python, and read by fits and predictions."""
 
-import json
 import math
 
 import numpy as np
@@ -17,7 +16,7 @@ from discreet import (
 from discreet.accounting.cell_counts import CHECKED, NULL
 from discreet.errors import Unsupported
 from discreet.models import TableSearch, make_private_pipeline
-from discreet.schema import Number, Offset, SchemaError, Target, Weight
+from discreet.schema import Number, Offset, Target, Weight
 from discreet.testing import assert_replay
 
 sm = pytest.importorskip("statsmodels.api")
@@ -83,24 +82,6 @@ def test_classes_and_numbers_with_offsets(table):
     assert difference(model, sm.WLS(table["y"], columns_of(table), weights=table["w"]).fit()) < 1e-2
 
 
-def test_one_schema_in_toml_python_and_a_formula():
-    assert Schema.from_toml(COUNTS.to_toml()) == COUNTS
-    codebook = Schema({**COLUMNS, "w": Number((0, 5)), "days": Number((1, 30)), "y": Number((0, 60))})
-    pytest.importorskip("formulaic")
-    made = Schema.from_formula("y ~ a + b + offset(log(days))", codebook, weights="w")
-    assert (made.weight, made.offset, list(made.columns)) == (WEIGHT, DAYS, ["a", "b"])
-    assert Schema.from_formula("y ~ a + offset(days)", codebook).offset == Offset("days", (1, 30))
-    assert Schema.from_formula("y ~ a + offset(np.log(days))", COUNTS).weight == WEIGHT
-    for formula, words in [
-        ("y ~ a * offset(days)", "no product"),
-        ("y ~ a + offset(days) + offset(w)", "one offset"),
-        ("y ~ a + offset(exp(days))", "or its logarithm"),
-        ("y ~ a + offset(c)", "declared range"),
-    ]:
-        with pytest.raises(SchemaError, match=words):
-            Schema.from_formula(formula, codebook)
-
-
 EXTREMES = [(1e9, 1e300), (None, 5.0), (2.0, None), ("x", -3.0), (0.0, 0.0), (math.inf, math.nan)]
 
 
@@ -138,30 +119,3 @@ def test_what_cannot_take_weights_refuses_before_a_charge(table):
     search = DPRandomizedSearch(DPPoissonRegressor(solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=2.0, ledger=False)
     with pytest.raises(Unsupported, match="count alike"):
         TableSearch(COUNTS, search).quote(table)
-
-
-def test_commands(table, tmp_path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from discreet.cli.app import app
-
-    monkeypatch.chdir(tmp_path)
-    pd = pytest.importorskip("pandas")
-    pd.DataFrame({name: table[name][:3000] for name in (*COLUMNS, "w", "o", "z")}).to_csv("table.csv", index=False)
-    schema = Schema(COLUMNS, Target("z", classes=(0, 1)), offset=OFFSET, weight=WEIGHT)
-    (tmp_path / "schema.toml").write_text(schema.to_toml())
-
-    def run(*words, code=0):
-        answer = CliRunner().invoke(app, list(words))
-        assert answer.exit_code == code, answer.output
-        return answer.output
-
-    assert "weight: w, 0 to 5" in run("schema", "check", "schema.toml", "table.csv")
-    fit = ("fit", "table.csv", "--schema", "schema.toml", "--public", "--no-report", "--class-weight")
-    run(*fit, "1=3", "--out", "model")
-    facts = json.loads((tmp_path / "model" / "certificate.json").read_text())["assumed_public"]
-    assert facts["class_weights"] == [1.0, 3.0]
-    assert (facts["weights"], facts["offsets"]) == ([0.0, 5.0], [-1.0, 1.0])
-    assert len(run("predict", "model", "table.csv").splitlines()) > 3000
-    assert "noisy_weight" in run("price", "--schema", "schema.toml", "--rows", "3000")
-    assert "--class-weight" in run(*fit, "2=3", "--out", "other", code=2)

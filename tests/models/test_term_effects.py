@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
+from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.errors import Unsupported
 from discreet.models.term_effects import OTHER, POINTS
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
@@ -79,23 +79,6 @@ def test_effects_are_against_their_mean_over_what_is_declared():
     assert age[90] - age[10] > 2
 
 
-def test_a_numeric_target_has_one_output():
-    schema = Schema(COLUMNS, Target("ill", range=(0, 1)))
-    model = TableModel(schema, DPRidge(epsilon=100.0)).fit(table())
-    row = {name: cells[:1] for name, cells in table(seed=5).items()}
-    assert model.explain(row).outputs == ("",)
-    assert np.allclose(model.explain(row).score, model.predict(row))
-    assert {effect.output for effect in model.term_effects()} == {""}
-
-
-def test_noise_of_an_effect_is_not_understated():
-    """Over fits of the same rows: as if noises were independent is mostly too wide, and rarely too narrow."""
-    found = [fitted(epsilon=4.0).term_effects()[0] for _ in range(24)]
-    actual = np.std([effect.effect for effect in found], axis=0, ddof=1)
-    stated = np.mean([effect.noise for effect in found], axis=0)
-    assert np.median(stated / actual) > 0.9
-
-
 def test_with_inference_curves_have_bands_for_a_population():
     pytest.importorskip("matplotlib")
     schema = Schema({"age": Number((0, 100), knots=3), "ward": Category(("a", "b"))}, Target("ill", classes=(0, 1)))
@@ -146,15 +129,3 @@ def test_products_are_differences_of_predictions(with_products):
 
 def own_effect(model, name):
     return next(effect.effect for effect in model.term_effects() if effect.column == name)
-
-
-def test_panels_of_products(with_products):
-    pytest.importorskip("matplotlib")
-    figure = with_products.plot_effects()
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["age", "bmi", "sex", "old", "age x sex", "age x bmi", "sex x old"]
-    shown = figure.axes[5].get_legend()
-    assert [text.get_text() for text in shown.get_texts()] == ["15", "30", "45"]
-    assert len({handle.get_color() for handle in shown.legend_handles}) == 3
-    assert len(with_products.plot_effects(["age", "bmi"]).axes) == 3
-    assert "age where bmi = 45" in with_products.report().html()

@@ -5,7 +5,6 @@ import pytest
 
 from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.curator import SeededEntropy, use_entropy
-from discreet.models import DPRandomizedSearch, TableSearch
 from discreet.schema import Category, Number, Target
 
 COLUMNS = {"age": Number((0, 100)), "dose": Number((0, 10), term="linear"), "sex": Category(("f", "m"))}
@@ -63,13 +62,6 @@ def test_knots_grow_with_the_signal_one_by_one(estimator, target):
         assert grid[-1] == 8
 
 
-def test_terms_can_be_said():
-    assert fitted("linear").schema_ == SCHEMA
-    assert fitted("curves", n=60).schema_.columns["age"].knots == 8
-    with pytest.raises(ValueError, match="terms"):
-        fitted("splines")
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     "estimator",
@@ -92,16 +84,3 @@ def test_a_private_number_of_rows_decides_nothing():
         for n in (5, 40_000)
     }
     assert found[5] == found[40_000]
-
-
-def test_a_search_has_lines():
-    search = DPRandomizedSearch(DPLogisticRegression(solver="gd"), {"alpha": [1e-3, 1e-1]}, epsilon=2.0)
-    assert TableSearch(SCHEMA, search).quote(table()).price.epsilon <= 2.0
-
-
-def test_a_saved_model_keeps_its_curves(tmp_path):
-    model, rows = fitted(), table(50, seed=2)
-    again = TableModel.load(model.save(tmp_path / "model"))
-    assert np.array_equal(again.predict_proba(rows), model.predict_proba(rows))
-    assert again.schema_ == model.schema_
-    assert again.stream(table(60)).schema == model.schema_

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
 from discreet import (
     DPHuberRegressor,
@@ -70,21 +69,6 @@ def test_records_beyond_are_predicted_like_the_nearest_within(name):
     assert np.ptp(model._margins(X), axis=0).max() <= np.abs(model.coef_).sum() * 3 + 1e-12
 
 
-def test_compressed_records_keep_zeros_that_are_stored():
-    model = fitted("logistic")
-    stored = sparse.csr_array((np.array([0.0, 9.0, 0.0]), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3))
-    same(answers(model, stored), answers(model, [[0.0, 3.0, 0.0]]))
-
-
-def test_what_is_handed_in_stays_as_it_is():
-    model, X = fitted("logistic"), beyond()
-    kept, packed = X.copy(), sparse.csr_array(X)
-    answers(model, X)
-    answers(model, packed)
-    np.testing.assert_array_equal(X, kept)
-    np.testing.assert_array_equal(packed.toarray(), kept)
-
-
 @pytest.mark.parametrize("name", ["logistic", "softmax", "ridge"])
 def test_ranges_by_name(name):
     """Each column meets its own range, in whatever order the ranges were declared."""
@@ -95,24 +79,6 @@ def test_ranges_by_name(name):
     same(answers(model, pd.DataFrame(X, columns=NAMES)), answers(model, inside))
     linear = inside.to_numpy() @ np.atleast_2d(model.coef_).T + model.intercept_
     np.testing.assert_allclose(model._margins(pd.DataFrame(X, columns=NAMES)), linear, rtol=1e-12, atol=1e-12)
-
-
-def test_a_feature_declared_constant_has_no_say():
-    bounds = [(-1.0, 1.0), (2.0, 2.0), (-2.0, 0.5)]
-    model = fitted("logistic", bounds=bounds)
-    X = beyond()
-    other = X.copy()
-    other[:, 1] = 7.0
-    same(answers(model, X), answers(model, other))
-
-
-def test_absent_entries_are_within_the_range_too():
-    """Fitted on dense records whose range is away from 0, asked about sparse ones."""
-    bounds = [(1.0, 2.0), (-1.0, 1.0), (-5.0, -3.0)]
-    X = np.random.default_rng(0).uniform([1, -1, -5], [2, 1, -3], (60, 3))
-    model = fitted("logistic", X, bounds=bounds)
-    asked = np.array([[0.0, 0.5, 0.0], [1.5, 0.0, -9.0]])
-    same(answers(model, sparse.csr_array(asked)), answers(model, asked))
 
 
 @pytest.mark.parametrize("name", ["linear", "ridge", "huber", "poisson"])

@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from scipy.optimize import minimize
 
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.penalties.base import prox_coordinate
-from discreet.penalties.recoded import Quadratic, parabolas_above
 
 PENALTIES = [
     NoPenalty(),
@@ -58,21 +56,6 @@ def test_prox_minimizes_its_objective(penalty, shape):
             for size in (1e-4, 1e-2, 1.0):
                 for direction in (*rng.normal(size=(12, *shape)), -best, w - best):
                     assert objective(best + size * direction) >= lowest - 1e-12
-
-
-@pytest.mark.parametrize("penalty", PENALTIES, ids=name)
-def test_prox_is_the_numerical_minimizer(penalty):
-    constrained = isinstance(penalty, (Box, L2Ball))
-    limits = [(penalty.low, penalty.high)] * 5 if isinstance(penalty, Box) else None
-    inside = [{"type": "ineq", "fun": lambda v: penalty.radius**2 - v @ v}] if isinstance(penalty, L2Ball) else ()
-    for w, step in zip(points(3), STEPS, strict=True):
-
-        def objective(v, w=w, step=step):
-            return (0.0 if constrained else penalty.value(v)) + float(np.sum((v - w) ** 2)) / (2 * step)
-
-        method, options = ("SLSQP", {"ftol": 1e-14}) if constrained else ("Powell", {"xtol": 1e-10, "ftol": 1e-14})
-        found = minimize(objective, 0.5 * w, method=method, bounds=limits, constraints=inside, options=options)
-        np.testing.assert_allclose(penalty.prox(w, step), found.x, atol=2e-4)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=name)
@@ -136,27 +119,3 @@ def test_strong_convexity_and_convexity(penalty):
         tightest = min(tightest, gap / needed)
     if isinstance(penalty, L2):
         assert tightest == pytest.approx(penalty.strong_convexity, rel=1e-6)
-
-
-def test_groups_are_dropped_whole():
-    w = np.array([0.1, 3.0, 0.1, 4.0])
-    result = GroupL2(1.0, ((0, 2), (1, 3))).prox(w, 0.5)
-    assert result[0] == result[2] == 0.0
-    np.testing.assert_allclose(result[[1, 3]], w[[1, 3]] * (1 - 0.5 * math.sqrt(2) / 5))
-
-
-def test_parabolas_touch_a_quadratic_from_above():
-    rng = np.random.default_rng(0)
-    penalty = Quadratic(rng.normal(size=(6, 5)), rng.normal(size=6), 0.7)
-    w, ahead = rng.normal(size=5), 1e-6
-    above = parabolas_above(penalty, w)
-    offset = penalty.value(w) - above.value(w)
-    for _ in range(200):
-        other = w + rng.normal(size=5) * 10.0 ** rng.uniform(-3, 2)
-        assert above.value(other) + offset >= penalty.value(other) * (1 - 1e-12)
-    slopes = [(above.value(w + ahead * e) - above.value(w - ahead * e)) / (2 * ahead) for e in np.eye(5)]
-    np.testing.assert_allclose(slopes, penalty.gradient(w), rtol=1e-6)
-    one_by_one = [prox_coordinate(above, w[j], 0.3, j) for j in range(5)]
-    np.testing.assert_allclose(above.prox(w, 0.3), one_by_one, rtol=1e-12)
-    reached = above.prox(w, 0.3)
-    np.testing.assert_allclose((w - reached) / 0.3, above.slopes + above.curvatures * reached, rtol=1e-9)

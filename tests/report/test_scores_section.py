@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from discreet import private_score, public_score
+from discreet import private_score
 from discreet.errors import Unsupported
 from discreet.report.model_sections import Score, scores_section
-from tests.models.scored import METRICS, model_of, table
+from tests.models.scored import model_of, table
+from tests.registry import METRICS
 
 
 def released(metric, **settings):
@@ -26,13 +27,6 @@ def test_every_score_is_shown(metric):
     assert "epsilon = 1" in page
     assert all(part["name"] in page for part in found["parts"])
     assert (score.metric in ("calibration error", "area under the ROC curve")) == ("<svg" in page)
-
-
-def test_a_score_of_public_rows_cost_nothing():
-    X, y = table("logistic")
-    page = scores_section([Score.from_dict(public_score(model_of("logistic"), X, y).to_dict())])
-    assert "nothing" in page
-    assert "declared public" in page
 
 
 def test_a_score_whose_certificate_claims_too_little_is_refused():

@@ -95,14 +95,6 @@ def test_every_format_says_the_same(name, tmp_path):
         assert schema.columns["pain"] == Ordinal(("none", "mild", "severe"))
 
 
-def test_what_csv_says_of_missing_values_and_words(tmp_path):
-    (tmp_path / "c.csv").write_text(CSV)
-    found = read_codebook(tmp_path / "c.csv").entries
-    assert found["pay"].declared == {"range": [0.0, 1e6], "missing": 20000.0}
-    assert found["ward"].declared["missing"] == "flag"
-    assert found["smoker"].declared == {"boolean": True, "false": ["2"], "true": ["1"]}
-
-
 HOSTILE = {
     "no json.json": "{",
     "a number.json": "9" * 5000,
@@ -175,18 +167,6 @@ def test_kinds_are_guessed_from_names(name, first, note):
     assert sorted(found.kinds) == sorted(KINDS)
     assert note in found.note
     assert not found.certain
-
-
-def test_kinds_are_guessed_from_storage_types():
-    import pyarrow as pa
-
-    assert guess("x", [pa.bool_()]).certain
-    assert guess("x", [pa.int32(), pa.float64()]).kinds == ("range", "categories")
-    assert guess("x", [pa.string()]).kinds == KINDS
-    text = skeleton(["x", "age"], guesses={"x": guess("x", [pa.bool_()]), "age": guess("age")})
-    schema = Schema.from_toml(text)
-    assert schema.columns == {"x": Boolean()}
-    assert schema.undeclared == ("age",)
 
 
 def test_a_range_that_cannot_be_is_refused_by_name(tmp_path):

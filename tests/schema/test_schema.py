@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
-from discreet.schema.schema import Schema, skeleton
+from discreet.schema.schema import Schema
 from tests.curator.tables.declarations import schemas, targets
 
 WEIRD = [
@@ -75,22 +75,6 @@ def test_there_and_back(features, target, person, ignore, rows, missing, separat
 def test_every_kind_there_and_back(kind):
     schema = Schema({"a": kind})
     assert Schema.from_toml(schema.to_toml()) == schema
-
-
-def test_no_missing_texts_are_not_the_usual_ones():
-    schema = Schema({"a": Number((0, 1))}, missing_texts=())
-    assert Schema.from_toml(schema.to_toml()).missing_texts == ()
-
-
-@settings(max_examples=40)
-@given(st.lists(st.one_of(st.just(""), names), min_size=1, max_size=6))
-@example(["", "a", "a", "a.b", "columns", "target"])
-def test_a_skeleton_is_a_schema_that_says_nothing_yet(found):
-    schema = Schema.from_toml(skeleton(found))
-    with pytest.raises(SchemaError) as told:
-        schema.check()
-    assert all(f"{name}: nothing is declared" in str(told.value) for name in found)
-    assert "no target" in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["", *WEIRD])
@@ -250,14 +234,6 @@ def test_a_label_that_means_missing_is_refused_with_a_remedy(label):
         with pytest.raises(SchemaError, match="missing_texts"):
             Schema({"a": kind}, target)
         Schema({"a": kind}, target, missing_texts=("",))
-
-
-def test_blanks_around_labels_are_those_around_cells():
-    """A label is looked up as it would stand in a cell."""
-    from discreet.schema.cell_meaning import position_of
-
-    for label in ("\u00a0a", " a ", "\u2003a"):
-        assert position_of(label, Category((label, "b")).categories) == 0
 
 
 def test_a_name_that_no_file_can_hold_is_refused_at_once():

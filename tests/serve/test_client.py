@@ -12,10 +12,8 @@ from discreet.errors import AccountingError, Unsupported
 from discreet.serve.app import running
 from discreet.serve.service import Service
 from discreet.serve.settings import Settings
-from discreet.service_client import ServiceRefused, settings_of
+from discreet.service_client import ServiceRefused
 from tests.serve.services import write_files
-
-FACTS = {"neighbors": "replace_one"}
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +47,6 @@ def test_a_fit_is_the_model_that_a_local_fit_returns(place, tmp_path):
     saved = service.save(service.jobs()[0]["id"], tmp_path / "model")
     assert (saved / "report.html").is_file()
     discreet.Ledger(path.parent / "budget.db").verify(TableModel.load(saved).certificate_)
-
-
-@pytest.mark.thorough
-def test_a_private_score(place):
-    _, url, token = place
-    service = discreet.remote(url, token=token)
-    dataset = service.dataset("patients")
-    job = dataset.submit(DPLogisticRegression(epsilon=0.5), charge_id="scored")
-    service.result(job)
-    score = dataset.score(job, epsilon=0.5, metric="calibration", charge_id="its score")
-    assert score.is_private
-    assert score.certificate.epsilon == 0.5
-    assert len(score.parts) == 10
-    assert dataset.score(job, epsilon=0.5, metric="calibration", charge_id="its score").text() == score.text()
 
 
 def test_refusals_have_the_service_words(place):
@@ -124,17 +108,3 @@ def test_tokens_stay_secret_and_travel_encrypted(monkeypatch):
             discreet.remote(url, token="dsc_secret")
     with pytest.raises(Unsupported, match="DISCREET_TOKEN"):
         discreet.remote("https://example.org")
-
-
-def test_only_plain_settings_are_sent():
-    from discreet.solvers import GradientDescent
-
-    assert settings_of(DPLogisticRegression(epsilon=0.5, solver="gd"), FACTS) == {
-        **{"model": "logistic", "epsilon": 0.5, "solver": "gd"}
-    }
-    with pytest.raises(Unsupported, match="by name"):
-        settings_of(DPLogisticRegression(epsilon=0.5, solver=GradientDescent(n_steps=3)), FACTS)
-    with pytest.raises(Unsupported, match="leave it out"):
-        settings_of(DPLogisticRegression(epsilon=0.5, bounds=1.0), FACTS)
-    with pytest.raises(Unsupported, match="registered for"):
-        settings_of(DPLogisticRegression(epsilon=0.5, neighbors="zero_out"), FACTS)

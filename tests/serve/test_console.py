@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from discreet.serve.console import PAGES
 from tests.serve.services import town_of, write_files
 
@@ -134,9 +132,3 @@ def test_hostile_names_are_texts(tmp_path):
         assert str(7919 * 7907) not in page.text
     assert ">done<" in pages[3].text
     town.close()
-
-
-@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/console.css%00", "/static/x"])
-@pytest.mark.whole
-def test_only_known_files_are_served(town, path):
-    assert town.send("GET", path).status == 404

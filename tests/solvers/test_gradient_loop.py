@@ -5,8 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discreet import Budget, Neighbors
 from discreet.accounting import Plan, Release
@@ -14,9 +12,9 @@ from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.losses.base import gradient_bound, gradient_smoothness
-from discreet.penalties import L1, L2, NoPenalty
+from discreet.penalties import NoPenalty
 from discreet.solvers import GradientDescent, StochasticGradientDescent
-from discreet.solvers.gradient_loop import Averager, momentum_weight, project
+from discreet.solvers.gradient_loop import Averager
 
 
 def domain(p=3, n=100, neighbors=Neighbors.REPLACE_ONE, n_outputs=1):
@@ -75,74 +73,7 @@ def test_averages_are_what_they_say(n_steps):
     np.testing.assert_array_equal(averaged("last", iterates), iterates[-1])
 
 
-@pytest.mark.parametrize("mode", ["last", "uniform", "suffix", "tail", "polynomial"])
-def test_averaging_leaves_the_path_alone(mode):
-    paths = []
-    for average in ("last", mode):
-        curator = Answers(domain())
-        solve(GradientDescent(n_steps=6, step_size=0.3, average=average), curator)
-        paths.append(curator.asked)
-    np.testing.assert_array_equal(*paths)
-
-
-def test_the_start_counts_in_the_uniform_average():
-    """The lecture averages w_0, ..., w_T; w_0 = 0."""
-    curator = Answers(domain(), gradient=np.full(3, -100.0))
-    w = solve(GradientDescent(n_steps=3, step_size=1.0, average="uniform"), curator)
-    np.testing.assert_allclose(w, (0 + 1 + 2 + 3) / 4)
-
-
-# --------------------------------------------------------------------------------------------- projection
-
-vectors = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5).map(np.array)
-
-
-@given(vectors, st.floats(1e-3, 1e6))
-def test_projection_never_scales_up(w, radius):
-    before, after = np.linalg.norm(w), np.linalg.norm(project(w, radius))
-    assert after <= before
-    assert after <= radius * (1 + 1e-12)
-    if before <= radius:
-        np.testing.assert_array_equal(project(w, radius), w)
-
-
-@given(vectors, vectors, st.floats(1e-3, 1e3))
-def test_projection_is_nonexpansive(v, w, radius):
-    size = min(len(v), len(w))
-    v, w = v[:size], w[:size]
-    moved = np.linalg.norm(project(v, radius) - project(w, radius))
-    assert moved <= np.linalg.norm(v - w) * (1 + 1e-9) + 1e-9
-
-
 # ------------------------------------------------------------------------------------------------ momentum
-
-
-def test_plain_steps():
-    curator = Answers(domain())
-    w = solve(GradientDescent(n_steps=4, step_size=0.5), curator)
-    v = np.zeros(3)
-    for _ in range(4):
-        v = v - 0.5 * curator.noisy_gradient(v, clip=1) / 100
-    np.testing.assert_allclose(w, v)
-
-
-def test_heavy_ball_is_a_constant_weight():
-    curator = Answers(domain())
-    w = solve(GradientDescent(n_steps=5, step_size=0.5, momentum=0.6), curator)
-    v = previous = np.zeros(3)
-    for _ in range(5):
-        point = v + 0.6 * (v - previous)
-        previous, v = v, point - 0.5 * curator.noisy_gradient(point, clip=1) / 100
-    np.testing.assert_allclose(w, v)
-
-
-def test_nesterov_weights():
-    assert momentum_weight("nesterov", 0, 0.5, 0.0) == 0
-    assert [momentum_weight("nesterov", t, 0.5, 0.0) for t in (1, 3, 97)] == [1 / 4, 1 / 2, 97 / 100]
-    root = math.sqrt(0.5 * 0.02)
-    assert momentum_weight("nesterov", 10**6, 0.5, 0.02) == pytest.approx((1 - root) / (1 + root))
-    assert momentum_weight("nesterov", 1, 0.5, 0.02) == 1 / 4
-    assert momentum_weight("nesterov", 5, 10.0, 10.0) == 0  # never negative
 
 
 def test_nesterov_asks_at_the_extrapolated_point():
@@ -156,15 +87,6 @@ def test_nesterov_asks_at_the_extrapolated_point():
         previous, v = v, point - 0.5 * Answers(domain()).noisy_gradient(point, clip=1) / 100
     np.testing.assert_allclose(w, v)
     np.testing.assert_allclose(curator.asked, asked)
-
-
-def test_strong_convexity_reaches_the_momentum():
-    plain, strong = Answers(domain()), Answers(domain())
-    solver = GradientDescent(n_steps=30, step_size=0.5, momentum="nesterov")
-    solve(solver, plain, L2(0.0))
-    solve(solver, strong, L2(2.0))  # step * strength = 1: no momentum is left
-    ratios = [np.linalg.norm(b - a) for a, b in zip(strong.asked, strong.asked[1:], strict=False)]
-    assert ratios == sorted(ratios, reverse=True)  # plain steps on a quadratic never overshoot here
 
 
 # -------------------------------------------------------------------------------------------- prox, then ball
@@ -185,15 +107,6 @@ def test_prox_comes_after_the_step_and_before_the_ball():
     np.testing.assert_allclose(argument, [0.25, 0, 0])  # the gradient step first
     assert step == 0.25  # the prox's own step is the gradient's
     np.testing.assert_allclose(w, [1.0, 0, 0])  # the ball last: 10 * 0.25 is outside
-
-
-def test_proximal_fixed_point_is_the_lasso_optimum():
-    """One coordinate: min a/2 (w - c)^2 + s |w| is at c - sign(c) s / a, or zero."""
-    curator = Answers(domain())
-    w = solve(GradientDescent(n_steps=3000, step_size=0.9), curator, L1(0.3))
-    a, c = curator._curvature, curator._center
-    np.testing.assert_allclose(w, np.sign(c) * np.maximum(np.abs(c) - 0.3 / a, 0), atol=1e-8)
-    assert (w == 0).any()
 
 
 # ----------------------------------------------------------------------------------------- plans and counts
@@ -229,12 +142,6 @@ def test_a_noisy_count_is_at_least_one(noisy):
     np.testing.assert_allclose(solve(GradientDescent(n_steps=1, step_size=1.0), curator), 1.0)
 
 
-def test_a_declared_n_need_not_be_bought():
-    facts = domain(n=100, neighbors=Neighbors.ADD_REMOVE)
-    plan = GradientDescent(n_steps=3).plan(facts, Logistic(), NoPenalty())
-    assert [r.query for r in plan.releases] == ["noisy_gradient"]
-
-
 def test_sgd_divides_by_the_expected_batch():
     """Also where rounding the probability up to k/2^16 makes it differ from the batch size that was asked for."""
     facts = domain(n=1000)
@@ -258,16 +165,6 @@ def test_sgd_with_a_private_n():
     assert [r.sampling_numerator for r in plan.releases] == [2**14, 2**16]
     curator = Answers(facts, gradient=np.full(3, -10.0), count=40.0)
     np.testing.assert_allclose(solve(solver, curator), 1.0)
-
-
-def test_sgd_needs_to_know_how_to_sample():
-    with pytest.raises(Unsupported, match="batch_size"):
-        StochasticGradientDescent().plan(domain(), Logistic(), NoPenalty())
-
-
-def test_a_batch_as_large_as_the_data_is_full():
-    plan = StochasticGradientDescent(batch_size=500).plan(domain(n=100), Logistic(), NoPenalty())
-    assert not plan.is_sampled
 
 
 # ------------------------------------------------------------------------------------------------- defaults

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
 from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting.gaussian import mu_of
@@ -28,14 +27,6 @@ def table(n=2000, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, 3))
     return X, (rng.random(n) < 1 / (1 + np.exp(-3 * X[:, 0]))).astype(int)
-
-
-def test_factors_by_hand():
-    assert step_factors("sqrt", 4) == pytest.approx([1, 2**-0.5, 3**-0.5, 0.5])
-    assert step_factors("inverse", 3) == pytest.approx([1, 1 / 2, 1 / 3])
-    assert step_factors("linear", 4) == pytest.approx([1, 0.75, 0.5, 0.25])
-    assert step_factors("cosine", 2) == pytest.approx([1, 0.5])
-    assert step_factors((0.3, 0.1), 2) == pytest.approx([0.3, 0.1])
 
 
 @covering(
@@ -98,48 +89,6 @@ def test_the_population_is_no_further_than_uniform_convergence_allows():
     free = OutputPerturbation(regularization=0.1).bound(DOMAIN, Logistic(), BUDGET, radius=2.0)
     with pytest.raises(Unsupported, match="ball"):
         free.population(2000)
-
-
-def test_the_last_iterate_with_a_penalty_by_hand():
-    """(beta + lambda)/2 (c^2T (L/lambda)^2 + eta^2 p s^2 (c^2 + ... + c^2T)): beta = 1, L = 2, p = 4."""
-    solver, mu = GradientDescent(n_steps=50, step_size=0.5), mu_of(1.0, 1e-6)
-    found = solver.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5))
-    c, s = 1 / 1.25, 2 * 2.0 * math.sqrt(50) / (2000 * mu)
-    squares = c**100 * 16.0 + 0.25 * 4 * s**2 * sum(c ** (2 * t) for t in range(1, 51))
-    assert found.upper == pytest.approx(0.75 * squares, rel=1e-3)
-    half = StochasticGradientDescent(50, step_size=0.5, average="last", sampling_probability=0.5)
-    assert half.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5)).upper > found.upper
-    for wrong in (GradientDescent(50, step_size=2.1), GradientDescent(50, average="suffix")):
-        with pytest.raises(Unsupported, match="bound"):
-            wrong.bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5))
-
-
-def test_a_bound_with_a_probability_by_hand():
-    """Quantiles of the noise's length in place of its mean square, and of the sum that has mean 0."""
-    mu, s = mu_of(1.0, 1e-6), 2 * 2.0 / 2000 / mu_of(1.0, 1e-6)
-    solver = GradientDescent(n_steps=50, radius=2.0, average="uniform", step_size=0.1)
-    found = solver.bound(DOMAIN, Logistic(), BUDGET, confidence=0.9)
-    longest = 50 * s**2 * chi2.isf(0.05, 4 * 50)  # each of 200 numbers has the variance 50 s^2
-    drift = math.sqrt(50) * s * (2 * 2.0 + 0.1 * 2.0) * math.sqrt(2 * math.log(20) / 50)
-    assert found.upper == pytest.approx(4.0 / (2 * 0.1 * 50) + 0.05 * (4.0 + longest / 50) + drift, rel=1e-3)
-    assert found.confidence == 0.9
-    last = GradientDescent(n_steps=50, step_size=0.5).bound(DOMAIN, Logistic(), BUDGET, penalty=L2(0.5), confidence=0.9)
-    c, noise = 1 / 1.25, 2 * 2.0 * math.sqrt(50) / (2000 * mu)
-    kept = 0.25 * sum(c ** (2 * t) for t in range(1, 51)) * noise**2 * chi2.isf(0.1, 4)
-    assert last.upper == pytest.approx(0.75 * (c**50 * 4.0 + math.sqrt(kept)) ** 2, rel=1e-3)
-
-
-def test_other_bounds_hold_with_a_probability_by_markov():
-    half = StochasticGradientDescent(50, radius=2.0, average="uniform", step_size=0.1, sampling_probability=0.5)
-    with pytest.raises(Unsupported, match="with_probability"):
-        half.bound(DOMAIN, Logistic(), BUDGET, confidence=0.9)
-    mean = half.bound(DOMAIN, Logistic(), BUDGET)
-    sure = mean.with_probability(0.9)
-    assert (sure.upper, sure.confidence) == (pytest.approx(10 * mean.upper), 0.9)
-    assert sure.population(2000) > mean.population(2000)
-    for wrong in (lambda: sure.with_probability(0.9), lambda: mean.with_probability(1.0)):
-        with pytest.raises(Unsupported):
-            wrong()
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])

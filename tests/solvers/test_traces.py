@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from discreet.curator.records.recoding import Recoding
 from discreet.losses import Logistic
-from discreet.solvers.gradient_loop import AVERAGES, Averager, average_weights, momentum_weight
-from discreet.solvers.propagation import gain, responses, taken_back
+from discreet.solvers.gradient_loop import AVERAGES, average_weights, momentum_weight
+from discreet.solvers.propagation import gain, taken_back
 from discreet.solvers.traces import binary_margins
 from tests.covering import covering
 
@@ -27,27 +27,6 @@ def simulated(H, noises, step, momenta, averages, shrink):
 def rotated(rng, eigenvalues):
     basis, _ = np.linalg.qr(rng.normal(size=(len(eigenvalues),) * 2))
     return (basis * eigenvalues) @ basis.T
-
-
-@covering(("n_steps", [1, 2, 7, 12]), ("mode", AVERAGES))
-def test_average_weights_are_the_averagers(mode, n_steps):
-    iterates = np.eye(n_steps + 1)
-    averager = Averager(mode, iterates[0], n_steps)
-    for t in range(1, n_steps + 1):
-        averager.add(iterates[t], t)
-    np.testing.assert_allclose(average_weights(mode, n_steps), averager.result, atol=1e-15)
-
-
-@pytest.mark.parametrize("mode", AVERAGES)
-def test_responses_are_the_recursion(mode):
-    rng, T, step, h, shrink = np.random.default_rng(0), 9, 0.5, 0.7, 0.9
-    momenta, averages = rng.random(T), average_weights(mode, T)
-    found = responses(momenta, averages, step * h, shrink)[:, 0]
-    for t in range(T):
-        noises = np.zeros((T, 1))
-        noises[t] = 1.0
-        expected = simulated(np.array([[h]]), noises, step, momenta, averages, shrink)
-        np.testing.assert_allclose(-step * found[t], expected[0], atol=1e-14)
 
 
 @settings(max_examples=40, deadline=None)

@@ -21,17 +21,6 @@ def test_one_seed_one_answer(kind):
     assert not np.array_equal(coefficients(1), coefficients(2))
 
 
-def test_outside_the_block_noise_is_private_again():
-    fit, data = fit_of("logistic"), table("logistic")
-    with seeded(1):
-        inside = fit(*data)
-    first, second = fit(*data), fit(*data)
-    assert not inside.certificate_.is_private
-    assert "NOT PRIVATE" in inside.certificate_.stamp
-    assert first.certificate_.is_private
-    assert not np.array_equal(first.coef_, second.coef_)
-
-
 def test_noiseless_is_the_clipped_gradient_step():
     """One step from zero, against the sum written out in floats."""
     X, y, _ = table("logistic")
@@ -49,14 +38,3 @@ def test_noiseless_is_the_clipped_gradient_step():
     step = -(gradients * np.minimum(1.0, clip / norms)).mean(axis=0)
     assert model.coef_[0] == pytest.approx(step[:-1] / scale, abs=1e-4)
     assert model.intercept_[0] == pytest.approx(step[-1], abs=1e-4)
-
-
-def test_noiseless_samples_are_seeded_separately():
-    fit, data = fit_of("logistic", "sgd"), table("logistic")
-
-    def coefficients(seed):
-        with seeded(seed), noiseless():
-            return fit(*data).coef_
-
-    assert np.array_equal(coefficients(3), coefficients(3))
-    assert not np.array_equal(coefficients(3), coefficients(4))

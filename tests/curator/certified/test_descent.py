@@ -154,15 +154,6 @@ def test_an_attempt_that_is_taken_never_climbs(loss):
         point = descent.step(found)
 
 
-def test_a_trial_beyond_the_minimum_is_not_taken():
-    descent = small_problem(Squared())
-    start = descent.at(np.full(descent.shape, 0, dtype=object))
-    far = descent.at(start.w - (start.gradient >> (start.q - descent._gradient.bits)) * 1000)
-    assert not descent._descends(start, far)
-    near = descent.at(start.w - (start.gradient >> (start.q - descent._gradient.bits)) // 1000)
-    assert descent._descends(start, near)
-
-
 # ------------------------------------------------------------------------- what Newton's method in doubles leaves
 
 HARD = {

@@ -6,7 +6,6 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression, Ridge
 
 from discreet.bounds import Bounds
 from discreet.curator.certified import float_passes as passes
@@ -114,24 +113,6 @@ def test_the_point_is_the_minimum(loss, storage, scale, grouped):
     assert np.linalg.norm(gradient_by_hand(objective, *table, found.point)) <= 1.1e-10
 
 
-@each_storage
-def test_scikit_learn_agrees(storage):
-    engine, rows, targets, _ = draw(Logistic(), storage=storage)
-    keep = np.linalg.norm(rows, axis=1) > 0
-    point = minimize(engine, Objective(Logistic(), 0.5, np.zeros(5)), 1e-10).point
-    peer = LogisticRegression(C=2.0, fit_intercept=False, solver="newton-cholesky", tol=1e-12)
-    assert np.allclose(point, peer.fit(rows[keep], targets[keep]).coef_[0], atol=1e-9)
-    engine, rows, targets, _ = draw(Squared(), storage=storage)
-    point = minimize(engine, Objective(Squared(), 0.5, np.zeros(5)), 1e-10).point
-    assert np.allclose(point, Ridge(0.5, fit_intercept=False, solver="cholesky").fit(rows, targets).coef_, atol=1e-10)
-    engine, rows, targets, _ = draw(Softmax(3), storage=storage)
-    keep = np.linalg.norm(rows, axis=1) > 0
-    point = minimize(engine, Objective(Softmax(3), 0.5, np.zeros((5, 3))), 1e-10).point
-    peer = LogisticRegression(C=2.0, fit_intercept=False, solver="newton-cholesky", tol=1e-12)
-    # shifting all classes' weights alike changes no probability: the penalty centers them
-    assert np.allclose(point, peer.fit(rows[keep], targets[keep]).coef_.T, atol=1e-8)
-
-
 @each_scalar_loss
 @each_storage
 def test_a_clip_and_a_norm_of_rows(loss, storage):
@@ -143,22 +124,6 @@ def test_a_clip_and_a_norm_of_rows(loss, storage):
         view = engine.smooth().view(0.3, row_norm)
         assert (view.limits[view.norms > 0] * view.norms[view.norms > 0] <= 0.3).all()
         assert (view.norms <= row_norm).all()
-
-
-@each_scalar_loss
-@each_storage
-def test_curvature_is_the_difference_of_slopes(loss, storage):
-    engine, *_ = draw(loss, storage=storage, n=60)
-    smooth = engine.smooth()
-    rng = np.random.default_rng(5)
-    for clip in (math.inf, 0.4):
-        view, w, v = smooth.view(clip, 1.5), rng.normal(size=(1, 5)), rng.normal(size=(1, 5))
-        here, there = (smooth.slopes(w + h * v, loss, view) for h in (-1e-6, 1e-6))
-        states = smooth.states(smooth.slopes(w, loss, view).margins, loss, view)
-        product = smooth.product(states, v, view)
-        assert np.allclose((there.gradient - here.gradient) / 2e-6, product, atol=2e-6)
-        for dtype, accuracy in ((np.float64, 1e-12), (np.float32, 1e-4)):
-            assert np.allclose(smooth.hessian(states, 1, dtype) @ v[0], product[0], rtol=accuracy, atol=accuracy)
 
 
 @each_scalar_loss
@@ -378,14 +343,3 @@ def test_tables_that_look_singular(loss, storage):
         engine = engine_for(records_of(storage(X), y, bounds()))
         objective = Objective(loss, 1e-3, 0.01 * linear_for(loss, 4))
         assert minimize(engine, objective, 1e-10).gradient_norm <= 1e-10
-
-
-def test_many_columns_take_conjugate_gradients(monkeypatch):
-    monkeypatch.setattr(passes, "_MOST_COLUMNS", 3)
-    monkeypatch.setattr(passes, "_MOST_COLUMNS_SPARSE", 3)
-    for storage in (np.asarray, sp.csr_matrix):
-        for loss in SCALAR:
-            engine, *table = draw(loss, storage=storage)
-            objective = Objective(loss, 0.1, linear_for(loss, 5))
-            found = minimize(engine, objective, 1e-9)
-            assert np.linalg.norm(gradient_by_hand(objective, *table, found.point)) <= 1.1e-9

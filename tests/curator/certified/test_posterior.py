@@ -19,9 +19,9 @@ from discreet.curator.certified.posterior import (
     log_concave_on_interval,
     strongly_log_concave,
 )
-from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.lattice.noise import Draws
 from tests.covering import covering
+from tests.entropy import Buffered
 
 SIGNIFICANCE = 1e-6
 LARGE = (8000, 1.05)  # draws, and the stretch that they must tell (in the plane each draw tells twice)
@@ -29,21 +29,8 @@ LARGE_PLANE = (5000, 1.05)
 SMALL = (1000, 1.25)
 
 
-class InSeries:
-    """A seeded source read in large blocks: many small requests are then quick."""
-
-    def __init__(self, seed):
-        self._source, self._left = SeededEntropy(seed), np.empty(0, dtype=np.uint64)
-
-    def words(self, count):
-        if count > self._left.size:
-            self._left = self._source.words(max(count, 1 << 16))
-        taken, self._left = self._left[:count], self._left[count:]
-        return taken
-
-
 def draws(seed=0):
-    return Draws(InSeries(seed))
+    return Draws(Buffered(seed))
 
 
 def is_uniform(*columns):
@@ -142,30 +129,6 @@ def test_line(name):
     fits = line_law(energy, *mass)
     assert fits(sample)
     assert not fits(factor * sample if name == "at an end" else stretched(sample, factor))
-
-
-@pytest.mark.parametrize(
-    ("energy", "slope"),
-    [
-        (lambda w: 1e12 * (w - 0.3) ** 2, lambda w: 2e12 * (w - 0.3)),
-        (lambda w: 1e9 + 1e6 * abs(w - 0.7) ** 4, lambda w: 4e6 * (w - 0.7) ** 3),
-        (lambda w: 1e6 * softplus(50 * w), lambda w: 5e7 * special.expit(50 * w)),
-        (lambda w: -1e6 * w, lambda w: -1e6),
-        (lambda w: 1e6 * max(w, 0.0), lambda w: 1e6 if w > 0 else 0.0),
-    ],
-)
-def test_a_steep_line_is_quick(energy, slope):
-    looks = 0
-
-    def counted(w):
-        nonlocal looks
-        looks += 1
-        return energy(w)
-
-    source = draws(3)
-    for _ in range(50):
-        assert -1 <= log_concave_on_interval(counted, slope, -1.0, 1.0, source) <= 1
-    assert looks < 50 * 40
 
 
 # --------------------------------------------------------------------------------------- two dimensions

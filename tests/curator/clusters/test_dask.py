@@ -6,7 +6,6 @@ import subprocess
 import threading
 import time
 import traceback
-from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -16,39 +15,19 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster, Security
 
-from discreet import Bounds, DPLogisticRegression
+from discreet import DPLogisticRegression
 from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import tasks
 from discreet.curator.lattice import noise
 from discreet.curator.records.row_hashes import fingerprint_of
-from discreet.default import Recipe
 from discreet.errors import ClusterFailed, LedgerError, Unsupported
-from discreet.ledger import Ledger
 from discreet.scale import cluster
-from discreet.solvers import CoordinateDescent, StochasticGradientDescent, VarianceReducedDescent
+from discreet.solvers import StochasticGradientDescent
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.curator.clusters.parted import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
 
 SENTINEL = "sentinel-4711"
-SVRG = VarianceReducedDescent(n_epochs=2, n_inner=3, sampling_probability=0.25)
-
-
-@pytest.fixture(scope="module")
-def thread_cluster():
-    """A cluster in this process, of one worker: it starts at once."""
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-    ):
-        yield client
-
-
-@pytest.fixture
-def threads(thread_cluster):
-    """Its client as Dask's current one, whatever cluster another test has started since."""
-    with thread_cluster.as_current():
-        yield thread_cluster
 
 
 @pytest.fixture
@@ -68,30 +47,18 @@ def process_cluster():
         yield client
 
 
-@pytest.fixture
-def ledger():
-    ledger = Ledger(":memory:")
-    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
-    return ledger
-
-
 def charges(ledger):
     return ledger.spent("records").fits
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_any_number_of_parts_gives_the_bits_of_memory(threads, parts):
+def test_any_number_of_parts_gives_the_bits_of_memory(client, parts):
     assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
-
-
-def test_weighted_steps_do_not_depend_on_the_parts(threads):
-    solver = Recipe(n_steps=4, n_travel=2, n_newton=2)
-    assert bits(fitted("logistic", 3, solver=solver)) == bits(fitted("logistic", solver=solver))
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_a_sample_does_not_depend_on_the_parts(threads, parts):
+def test_a_sample_does_not_depend_on_the_parts(client, parts):
     solver = StochasticGradientDescent(n_steps=8, sampling_probability=0.25)
     assert bits(fitted("logistic", parts, solver=solver)) == bits(fitted("logistic", solver=solver))
 
@@ -112,28 +79,8 @@ def test_every_solver_and_loss_gives_the_bits_of_memory(processes, solver, name)
     assert found.certificate_.assumed_public["parts"] == -(-N // -(-N // 7))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("settings", [{"solver": SVRG}, {"neighbors": "add_remove"}, {"delta": 0.0, "solver": "gd"}])
-def test_one_worker_gives_the_bits_of_two(threads, settings):
-    assert bits(fitted("logistic", 3, **settings)) == bits(fitted("logistic", **settings))
-
-
-def test_an_epoch_of_blocks_costs_as_many_passes_as_there_are_blocks(threads, monkeypatch):
-    """Four columns in blocks of two: two passes per epoch, one vector release each, with the bits of memory."""
-    solver = CoordinateDescent(block_size=2, schedule="cyclic", average="last")
-    expected = fitted("logistic", solver=solver)
-    passes = Passes(monkeypatch)
-    found = fitted("logistic", 3, solver=solver)
-    assert bits(found) == bits(expected)
-    (event,) = [event for event in found.certificate_.events if event.is_release]
-    assert passes.count == event.count == 4 * 2
-    single = fitted("logistic", 3, solver=replace(solver, block_size=1))
-    assert passes.count == 8 + 4 * 4
-    assert single.certificate_.events[0].count == 4 * 4
-
-
 @pytest.mark.parametrize("rows", [1, 3])
-def test_empty_parts_and_more_parts_than_rows(threads, rows):
+def test_empty_parts_and_more_parts_than_rows(client, rows):
     some, y = X[:rows], BINARY[:rows]
     with seeded(5):  # by name: auto is one release where there is so little signal, which clusters do not serve
         expected = bits(DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="recipe").fit(some, y))
@@ -144,7 +91,7 @@ def test_empty_parts_and_more_parts_than_rows(threads, rows):
     assert bits(found) == expected
 
 
-def test_frames_and_their_columns_give_the_bits_of_memory(threads):
+def test_frames_and_their_columns_give_the_bits_of_memory(client):
     frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(N) % 7).assign(ill=BINARY)
     parts = dd.from_pandas(frame, npartitions=3, sort=False)
 
@@ -161,30 +108,7 @@ def test_frames_and_their_columns_give_the_bits_of_memory(threads):
     assert lazy.compute().tolist() == expected.predict(frame[list("abc")]).tolist()
 
 
-def test_a_column_of_its_own_is_cut_as_the_others_are(threads, tmp_path):
-    """Dask reads a single column of Parquet in fewer, larger partitions, if it may."""
-    rng = np.random.default_rng(2)
-    names = [f"c{j}" for j in range(40)]
-    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 40)), columns=names).assign(ill=np.arange(200) % 2)
-    dd.from_pandas(frame, npartitions=20).to_parquet(tmp_path)
-    parts = dd.read_parquet(tmp_path)
-    assert len(parts["ill"].to_delayed()) < parts.npartitions
-    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver="gd")
-    with seeded(5):
-        expected = bits(model.fit(frame[names], frame["ill"]))
-    with seeded(5):
-        assert bits(model.fit(parts[names], parts["ill"])) == expected
-
-
-def test_predictions_of_arrays_are_lazy(threads):
-    model, rows = fitted("softmax"), in_parts(X, 4)
-    for method in ("predict", "predict_proba", "decision_function", "predict_log_proba"):
-        lazy = getattr(model, method)(rows)
-        assert lazy.chunks[0] == rows.chunks[0]
-        assert lazy.compute().tolist() == getattr(model, method)(X).tolist()
-
-
-def test_a_fit_is_charged_once_and_its_records_are_recognized(threads, ledger, monkeypatch):
+def test_a_fit_is_charged_once_and_its_records_are_recognized(client, ledger, monkeypatch):
     seen = []
     monkeypatch.setattr(ledger, "recognize", lambda dataset, found: seen.append(found))
     fitted("logistic", 3, ledger=ledger, dataset="records")
@@ -192,35 +116,35 @@ def test_a_fit_is_charged_once_and_its_records_are_recognized(threads, ledger, m
     assert seen == [fingerprint_of(X, ledger.key())]
 
 
-def test_nothing_is_left_on_the_cluster(threads):
+def test_nothing_is_left_on_the_cluster(client):
     fitted("logistic", 3)
     gc.collect()
-    left = threads.run_on_scheduler(_tasks)
+    left = client.run_on_scheduler(_tasks)
     for _ in range(50):
         if not left:
             break
-        threads.run(gc.collect)
-        left = threads.run_on_scheduler(_tasks)
-    assert (left, list(threads.list_datasets())) == ([], [])
+        client.run(gc.collect)
+        left = client.run_on_scheduler(_tasks)
+    assert (left, list(client.list_datasets())) == ([], [])
 
 
 def _tasks(dask_scheduler):
     return list(dask_scheduler.tasks)
 
 
-def test_no_row_is_scattered_and_no_task_is_pinned(threads, monkeypatch):
+def test_no_row_is_scattered_and_no_task_is_pinned(client, monkeypatch):
     def scattered(*_, **__):
         raise AssertionError("what is scattered cannot be made again")
 
-    mapped, computed, pinned = threads.map, threads.compute, []
-    monkeypatch.setattr(threads, "scatter", scattered)
-    monkeypatch.setattr(threads, "map", lambda *a, **w: pinned.append(w.get("workers")) or mapped(*a, **w))
-    monkeypatch.setattr(threads, "compute", lambda *a, **w: pinned.append(w.get("workers")) or computed(*a, **w))
+    mapped, computed, pinned = client.map, client.compute, []
+    monkeypatch.setattr(client, "scatter", scattered)
+    monkeypatch.setattr(client, "map", lambda *a, **w: pinned.append(w.get("workers")) or mapped(*a, **w))
+    monkeypatch.setattr(client, "compute", lambda *a, **w: pinned.append(w.get("workers")) or computed(*a, **w))
     fitted("logistic", 3)
     assert set(pinned) == {None}
 
 
-def test_a_fit_that_failed_is_not_answered_under_its_charge(threads, ledger, monkeypatch):
+def test_a_fit_that_failed_is_not_answered_under_its_charge(client, ledger, monkeypatch):
     honest = dask_parts._runs
     with monkeypatch.context() as patch:
         Passes(patch, 3, lambda: patch.setattr(dask_parts, "_runs", lambda futures: honest(futures[1:])))
@@ -231,7 +155,7 @@ def test_a_fit_that_failed_is_not_answered_under_its_charge(threads, ledger, mon
     assert charges(ledger) == 1
 
 
-def test_a_charge_is_answered_once_however_the_records_are_cut(threads, ledger):
+def test_a_charge_is_answered_once_however_the_records_are_cut(client, ledger):
     model = named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
     again = named(ledger).fit(in_parts(X, 2), in_parts(BINARY, 2), charge_id="monday")
     assert charges(ledger) == 1
@@ -299,12 +223,12 @@ def test_a_worker_that_comes_late_changes_no_bit(processes, monkeypatch):
         workers.scale(2)
 
 
-def test_answers_that_come_twice_are_counted_once(threads, monkeypatch):
+def test_answers_that_come_twice_are_counted_once(client, monkeypatch):
     monkeypatch.setattr(dask_parts, "_runs", lambda futures: iter([list(futures), list(futures)[::-1]]))
     assert bits(fitted("logistic", 3)) == bits(fitted("logistic"))
 
 
-def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(threads, ledger, monkeypatch):
+def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(client, ledger, monkeypatch):
     honest = dask_parts._runs
 
     def lossy(futures):
@@ -361,7 +285,7 @@ def test_two_fits_at_once_do_not_disturb_each_other(processes):
 
 
 @pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
-def test_one_shot_methods_are_refused_before_the_charge(threads, ledger, solver):
+def test_one_shot_methods_are_refused_before_the_charge(client, ledger, solver):
     with pytest.raises(Unsupported, match="iterative one"):
         fitted("logistic", 2, solver=solver, ledger=ledger, dataset="records")
     assert charges(ledger) == 0
@@ -369,31 +293,31 @@ def test_one_shot_methods_are_refused_before_the_charge(threads, ledger, solver)
 
 @pytest.mark.whole
 @pytest.mark.parametrize("other", [("0.0", "0"), tasks.Failed("a compiled kernel disagrees")], ids=["code", "kernel"])
-def test_other_code_on_workers_is_refused_before_the_charge(threads, ledger, monkeypatch, other):
-    monkeypatch.setattr(threads, "run", lambda task, *given, **words: {"worker": other})
+def test_other_code_on_workers_is_refused_before_the_charge(client, ledger, monkeypatch, other):
+    monkeypatch.setattr(client, "run", lambda task, *given, **words: {"worker": other})
     with pytest.raises(ClusterFailed, match="othing was charged"):
         fitted("logistic", 2, ledger=ledger, dataset="records")
     assert charges(ledger) == 0
 
 
-def test_a_cluster_without_workers_is_refused_before_the_charge(threads, ledger, monkeypatch):
-    monkeypatch.setattr(threads, "run", lambda task, *given, **words: {})
+def test_a_cluster_without_workers_is_refused_before_the_charge(client, ledger, monkeypatch):
+    monkeypatch.setattr(client, "run", lambda task, *given, **words: {})
     with pytest.raises(ClusterFailed, match="no workers: nothing was charged"):
         fitted("logistic", 2, ledger=ledger, dataset="records")
     assert charges(ledger) == 0
 
 
-def test_workers_that_are_gone_for_good_end_the_fit(threads, monkeypatch):
+def test_workers_that_are_gone_for_good_end_the_fit(client, monkeypatch):
     monkeypatch.setattr(dask_parts, "_LOOKS", 0.01)
     monkeypatch.setattr(dask_parts, "_PATIENCE", 0.1)
-    monkeypatch.setattr(threads, "nthreads", dict)
-    never = threads.submit(time.sleep, 3, pure=False)
+    monkeypatch.setattr(client, "nthreads", dict)
+    never = client.submit(time.sleep, 3, pure=False)
     with pytest.raises(ClusterFailed, match="no workers any more"):
-        dask_parts._wait(threads, [never])
+        dask_parts._wait(client, [never])
     never.cancel()
 
 
-def test_a_graph_that_fails_while_rows_are_counted_says_that_nothing_was_charged(threads, ledger):
+def test_a_graph_that_fails_while_rows_are_counted_says_that_nothing_was_charged(client, ledger):
     """A frame does not know its number of rows: where that is public, its own graph runs before the charge."""
 
     def broken(frame):
@@ -413,7 +337,7 @@ def test_a_graph_that_fails_while_rows_are_counted_says_that_nothing_was_charged
 
 @pytest.mark.whole
 @pytest.mark.parametrize("place", ["X", "y"])
-def test_errors_of_the_users_graph_carry_no_value(threads, ledger, place):
+def test_errors_of_the_users_graph_carry_no_value(client, ledger, place):
     def broken(block):
         if block.size and block.dtype.kind != "O":
             raise ValueError(f"could not convert {SENTINEL}")
@@ -433,14 +357,7 @@ def test_errors_of_the_users_graph_carry_no_value(threads, ledger, place):
     assert charges(ledger) == 1
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("y", [BINARY, None, "ill", in_parts(BINARY, 5), in_parts(BINARY[:-1], 2)])
-def test_targets_that_do_not_fit_are_refused(threads, y):
-    with pytest.raises((Unsupported, ValueError)):
-        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(dd.from_array(X, chunksize=100), y)
-
-
-def test_under_add_remove_nothing_is_counted_before_the_charge(threads, monkeypatch):
+def test_under_add_remove_nothing_is_counted_before_the_charge(client, monkeypatch):
     def counted(self):
         raise AssertionError("rows were counted")
 
@@ -449,30 +366,3 @@ def test_under_add_remove_nothing_is_counted_before_the_charge(threads, monkeypa
     found = fitted("logistic", 3, neighbors="add_remove")
     assert bits(found) == bits(expected)
     assert not {"kept", "parts"} & set(found.certificate_.assumed_public)
-
-
-def test_public_scores_refuse_rows_on_a_cluster(threads):
-    from discreet import public_score
-
-    with pytest.raises(Unsupported, match="on a cluster"):
-        public_score(fitted("logistic"), in_parts(X, 2), in_parts(BINARY, 2))
-
-
-def test_a_collection_without_a_cluster_is_refused(monkeypatch):
-    def none():
-        raise ValueError("no client")
-
-    monkeypatch.setattr(Client, "current", staticmethod(none))
-    with pytest.raises(Unsupported, match="local_cluster"):
-        fitted("logistic", 2)
-
-
-def test_sparse_blocks_and_texts_are_refused(threads):
-    import scipy.sparse
-
-    blocks = in_parts(X, 2).map_blocks(scipy.sparse.csr_matrix, meta=scipy.sparse.csr_matrix((0, 0)))
-    with pytest.raises(Unsupported, match="dense"):
-        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(blocks, in_parts(BINARY, 2))
-    frame = dd.from_pandas(pd.DataFrame({"a": ["x", "y"] * 5, "ill": [0, 1] * 5}), npartitions=2)
-    with pytest.raises(Unsupported, match="stored as text"):
-        DPLogisticRegression(bounds=Bounds(1.0), classes=(0, 1)).fit(frame, "ill")

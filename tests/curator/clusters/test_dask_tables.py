@@ -6,11 +6,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.curator.clusters import tasks
-from discreet.curator.clusters.dask import DaskParts, DaskSource, WorkersFiles
+from discreet.curator.clusters.dask import DaskParts, WorkersFiles
 from discreet.curator.tables import files as table_files
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
@@ -52,15 +51,6 @@ def released(model):
     """What leaves a fit, but for the place where rows were kept."""
     facts = {k: v for k, v in model.certificate_.assumed_public.items() if k not in ("kept", "parts")}
     return [one.value for one in model.coefficients()], facts
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -135,18 +125,6 @@ def test_under_add_remove_no_row_is_counted(client, files, monkeypatch, kind):
         assert fitted(data, neighbors="add_remove").certificate_.assumed_public.get("n") is None
 
 
-def test_predictions_of_a_frame_are_lazy(client):
-    model, parts = fitted(FRAME), dd.from_pandas(FRAME, npartitions=3)
-    assert model.predict(parts).compute().tolist() == model.predict(FRAME).tolist()
-    assert model.predict_proba(parts).compute().tolist() == model.predict_proba(FRAME).tolist()
-
-
-def test_a_saved_model_knows_nothing_of_the_cluster(client, tmp_path):
-    model = fitted(dd.from_pandas(FRAME, npartitions=2))
-    same = TableModel.load(model.save(tmp_path / "model"))
-    assert same.coefficients() == model.coefficients()
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize("name", ["none.csv", "t.xyz"])
 def test_files_that_workers_do_not_see_are_refused(client, tmp_path, name):
@@ -177,15 +155,6 @@ def test_a_table_that_grows_after_it_was_counted_fails_closed(client, files, tmp
     with cluster(client), pytest.raises((Unsupported, ClusterFailed), match="changed its size"):
         fitted(path, ledger=ledger, dataset="t")
     assert ledger.spent("t").fits == 1
-
-
-def test_wrong_types_and_columns_are_refused_before_a_row_is_read(client):
-    with pytest.raises(Unsupported, match="no column 'back'"):
-        fitted(dd.from_pandas(FRAME.drop(columns="back"), npartitions=2))
-    with pytest.raises(Unsupported):
-        fitted(dd.from_pandas(FRAME.assign(pay=pd.Timestamp("2020-01-01")), npartitions=2))
-    with pytest.raises(Unsupported, match="on a cluster"):
-        DaskSource(dd.from_pandas(FRAME, npartitions=2)).count()
 
 
 def test_runs_of_row_groups_hold_every_group_once(monkeypatch):

@@ -4,17 +4,15 @@ import uuid
 from dataclasses import replace
 from decimal import Decimal
 
-import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, Schema, TableModel
 from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import persons, tasks
-from discreet.errors import ClusterFailed, Unsupported
+from discreet.errors import ClusterFailed
 from discreet.ledger import Ledger
 from discreet.scale import cluster
 from discreet.schema import Number, Target
@@ -31,16 +29,6 @@ NAMES = {
     "mixed": np.array([[k, float(k), f"{k}", None][k % 4] for k in NUMBERS], dtype=object),
 }
 SGD = StochasticGradientDescent(n_steps=6, sampling_probability=0.25)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-        client.as_current(),
-    ):
-        yield client
 
 
 def fitted(names, parts=None, **settings):
@@ -162,13 +150,6 @@ def test_equal_names_go_to_one_part():
     assert numbers.tolist() == dealing.targets(np.arange(5000)).tolist()
     assert len(set(numbers.tolist())) > 4900
     assert dealing.targets(np.array(["x"])) == dealing.targets(np.array(["x"], dtype=object))
-
-
-def test_groups_that_are_not_cut_as_the_rows_are_refused(client):
-    model = DPLogisticRegression(bounds=1.0, classes=(0, 1))
-    for groups in (NUMBERS, da.from_array(np.zeros((N, 1)), chunks=(100, 1)), in_parts(NUMBERS[:-1], 2)):
-        with pytest.raises(Unsupported):
-            model.fit(in_parts(X, 2), in_parts(BINARY, 2), groups=groups)
 
 
 def test_persons_are_not_counted_under_add_remove(client, monkeypatch):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import delayed
-from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, Schema, TableModel, private_score
 from discreet.curator.clusters import calls, tasks
@@ -23,16 +22,6 @@ from tests.curator.clusters.parted import BINARY, MANY, MARGINS, MODELS, N, X, i
 NAMES = np.random.default_rng(3).integers(0, N // 3, N).astype(float)
 KINDS = {name: "squared" if kind.numbers else "logistic" for name, kind in METRICS.items()}
 TARGETS = {"logistic": BINARY, "softmax": MANY, "squared": MARGINS}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-        client.as_current(),
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -137,13 +126,6 @@ def test_no_row_comes_here(client, models, monkeypatch):
     assert len(told) > 6
     assert not any(isinstance(one, np.ndarray) and N // 3 <= len(one) <= N for one in told)
     assert max(map(len, gathered)) < 4000
-
-
-@pytest.fixture
-def ledger():
-    ledger = Ledger(":memory:")
-    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
-    return ledger
 
 
 def test_a_part_that_is_left_out_ends_the_score_with_its_charge(client, models, monkeypatch, ledger):

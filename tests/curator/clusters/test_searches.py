@@ -4,7 +4,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Schema
 from discreet.curator.clusters import remote, tasks
@@ -19,23 +18,6 @@ from tests.curator.clusters.parted import BINARY, MARGINS, N, X, bits, in_parts
 
 NAMES = np.random.default_rng(3).integers(0, N // 3, N).astype(float)
 CHEAP = {"solver": [GradientDescent(n_steps=2), StochasticGradientDescent(n_steps=2, sampling_probability=0.25)]}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-        client.as_current(),
-    ):
-        yield client
-
-
-@pytest.fixture
-def ledger():
-    ledger = Ledger(":memory:")
-    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
-    return ledger
 
 
 def searched(model, y, parts=None, *, groups=None, candidates=CHEAP, seed=5, **settings):

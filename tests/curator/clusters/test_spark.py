@@ -15,7 +15,6 @@ from discreet import DPLogisticRegression, DPRandomizedSearch, Schema, TableMode
 from discreet.curator.clusters import spark as spark_parts
 from discreet.curator.clusters.remote import RemoteEngine
 from discreet.errors import ClusterFailed, Unsupported
-from discreet.ledger import Ledger
 from discreet.models import TableSearch
 from discreet.schema import Category, Number, Target, Weight
 from discreet.solvers import GradientDescent, StochasticGradientDescent
@@ -68,13 +67,6 @@ def spark():
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
-
-
-@pytest.fixture
-def ledger():
-    ledger = Ledger(":memory:")
-    ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one")
-    return ledger
 
 
 def in_parts(spark, parts, frame=FRAME, types=TYPES):

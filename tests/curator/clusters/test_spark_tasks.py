@@ -32,10 +32,6 @@ def test_batches_make_the_part_of_the_whole_table():
     assert found.seal.units == 7
 
 
-def test_a_partition_without_batches_is_an_empty_part():
-    assert outcome(call(encode, ROWS, HOW), 0, TYPES, iter(())).seal.units == 0
-
-
 def test_a_failure_is_returned_without_its_words():
     def broken():
         raise ValueError(SENTINEL)

@@ -12,7 +12,7 @@ from discreet.bounds import Bounds
 from discreet.curator.clusters import calls
 from discreet.curator.clusters import tasks as part_tasks
 from discreet.curator.clusters.messages import pack
-from discreet.curator.clusters.tasks import ArrayRows, Failed, Part, answer, encode, guarded, recode, sealed
+from discreet.curator.clusters.tasks import ArrayRows, Failed, Part, answer, encode, guarded, sealed
 from discreet.curator.known_answers import known_records
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.queries.moments import MomentQuery
@@ -108,11 +108,6 @@ def test_a_seal_tells_other_rows_targets_types_weights_and_persons():
     assert sealed(9, known_records(False)).seal in seals
 
 
-def test_a_part_knows_how_much_memory_it_takes():
-    records = known_records(False)
-    assert sys.getsizeof(sealed(0, records)) > records.rows.nbytes + records.targets.nbytes
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize(
     "error", [ValueError(SENTINEL), KeyError(SENTINEL), MemoryError(SENTINEL), FileNotFoundError(2, SENTINEL, SENTINEL)]
@@ -133,12 +128,6 @@ def test_our_own_words_name_no_value_and_are_kept():
     assert guarded(task)() == Failed("use another solver")
 
 
-def test_a_failure_is_handed_on():
-    failed = Failed("why")
-    assert answer(failed, questions(Logistic())[0], placement=None) is failed
-    assert recode(failed, placement=None) is failed
-
-
 @pytest.mark.whole
 @pytest.mark.parametrize("cell", [SENTINEL, object(), None, b"\xff", 10**400])
 def test_no_cell_stops_encoding(cell):
@@ -146,11 +135,6 @@ def test_no_cell_stops_encoding(cell):
     part = encoded(X, np.array([cell, 0], dtype=object))
     assert isinstance(part, Part)
     assert part.records.norms.tolist()[0] == 0 < part.records.norms.tolist()[1]
-
-
-def test_parts_of_another_shape_are_refused():
-    assert "partitioned alike" in encoded(np.zeros((3, 2)), np.zeros(2)).reason
-    assert "partitioned alike" in encoded(np.zeros((3, 3))).reason
 
 
 def test_an_empty_part_adds_nothing():

@@ -4,11 +4,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, Schema, TableModel
-from discreet.errors import Unsupported
 from discreet.schema import Number, Offset, Target, Weight
 from discreet.testing import seeded
 from tests.curator.clusters.parted import BINARY, COUNTS, N, X, bits, in_parts
@@ -20,16 +18,6 @@ MODELS = {
     "logistic": (DPLogisticRegression(bounds=Bounds(1.0, classes=(0, 1), weights=(0, 2), offsets=(-1, 1))), BINARY),
     "poisson": (DPPoissonRegressor(bounds=Bounds(1.0, target=(0, 10), weights=(0, 2), offsets=(-1, 1))), COUNTS),
 }
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-        client.as_current(),
-    ):
-        yield client
 
 
 def fitted(name, beside, parts=None, *, groups=None):
@@ -72,8 +60,3 @@ def test_columns_of_a_table_have_the_bits_of_memory(client, person):
     assert table_model(dd.from_pandas(frame, npartitions=3, sort=False)) == table_model(frame)
     empty = dd.concat([dd.from_pandas(part, npartitions=1) for part in (frame[:0], frame[:100], frame[100:])])
     assert table_model(empty) == table_model(frame)
-
-
-def test_weights_that_are_no_column_of_the_cluster_are_refused(client):
-    with pytest.raises(Unsupported, match="weights must be a Dask column"):
-        MODELS["logistic"][0].fit(in_parts(X, 2), in_parts(BINARY, 2), sample_weight=WEIGHTS)

@@ -87,26 +87,6 @@ def test_a_total_is_the_sum_over_all_records(small_parts, tmp_path, rows, layout
             np.testing.assert_array_equal(parted.total(question), question.over(whole), err_msg=name)
 
 
-def test_room_for_tiles_is_made_before_threads_ask_for_it(small_parts, tmp_path, monkeypatch):
-    """Newer Pythons do not lock a cached property: two threads would cut their tiles into two files."""
-    small_parts(700)
-    engine, asked = PartedEngine(records_of(kept=storage.OnDisk(tmp_path)), threads=2), []
-    monkeypatch.setattr(
-        storage.OnDisk, "zeros", lambda self, shape, dtype: asked.append(shape) or np.zeros(shape, dtype)
-    )
-    split = engine._workers.sum
-
-    def watched(some, count, work):
-        assert len(asked) == 1
-        return split(some, count, 1 << 30)
-
-    monkeypatch.setattr(engine._workers, "sum", watched)
-    question = questions(records_of())["gradient"]
-    for _ in range(2):
-        np.testing.assert_array_equal(engine.total(question), question.over(engine_for(records_of(), threads=1)))
-    assert len(asked) == 1
-
-
 def test_no_records_are_one_empty_part(small_parts, tmp_path):
     for kept in (storage.MEMORY, storage.OnDisk(tmp_path)):
         records = records_of(n=0, kept=kept)

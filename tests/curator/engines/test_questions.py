@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 from scipy import sparse
 
 from discreet import Bounds
@@ -106,15 +105,6 @@ def kinds_of_questions(base=ExactSum):
 
 def test_every_question_is_here():
     assert {type(question) for question in questions(records_of("dense"))} == set(kinds_of_questions())
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as made,
-        Client(made) as client,
-    ):
-        yield client
 
 
 def on_dask(client, records, parts):

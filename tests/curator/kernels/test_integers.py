@@ -5,12 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
+from scipy.sparse import csr_array
 
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator.certified.float_passes import by_outputs
 from discreet.curator.engines.base import coefficient_limits
 from discreet.curator.engines.local import engine_for
+from discreet.curator.kernels import coordinates, gradients
 from discreet.curator.known_answers import (
     ROWS,
     SHARES,
@@ -32,6 +35,7 @@ from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Sq
 from discreet.losses.base import curvature, derivative, derivatives, least, values
 from discreet.penalties import L1, L2, ElasticNet
 from discreet.penalties.base import prox_coordinate
+from tests.covering import covering
 
 BOUND, REACH = 1 << 34, 20000.0
 ONE_OUTPUT = (Logistic(), Squared(), Huber(0.5), SmoothedHinge(0.5), Poisson(5.0))
@@ -294,3 +298,62 @@ def test_passes_of_the_minimizer(loss, sparse, grid):
         gradient = passes.slopes(by_outputs(w), loss, passes.view(clip, row_norm)).gradient
         np.testing.assert_allclose(gradient, [[math.fsum(t) for t in row] for row in terms], rtol=1e-13, atol=1e-13)
         assert math.isclose(passes.value(w, loss, row_norm), math.fsum(losses), rel_tol=1e-13)
+
+
+# --- sums over batches of any size are those of the kernels that go row by
+
+SIZES = (0, 1, 2, 3, 4, 5, 8, 9, gradients.BLOCK - 1, gradients.BLOCK, gradients.BLOCK + 1, 3 * gradients.BLOCK + 2)
+N = 200
+
+
+def problem(columns, dtype):
+    rng = np.random.default_rng(columns)
+    one = 1 << (14 if dtype == np.int16 else 21)
+    rows = np.where(rng.random((N, columns)) < 0.4, rng.integers(-one, one, (N, columns)), 0).astype(dtype)
+    facts = np.column_stack([rng.choice([-1.0, 1.0], N), rng.choice([1.0, 0.5], N), rng.integers(0, 1 << 20, N)])
+    w = rng.integers(-(2**26), 2**26, columns).astype(np.int32)
+    return rows, facts, w, (2.0**-40 * (2**14 / one), 2.0**19), rng
+
+
+@pytest.mark.few(4)
+@covering(("columns", [1, 5, 33, 100]), ("dtype", [np.int16, np.int32]), ("loss", [Logistic(), Huber(0.5)]))
+def test_batches_are_sums_of_rows(columns, dtype, loss):
+    rows, facts, w, scales, rng = problem(columns, dtype)
+    compressed = csr_array(rows)
+    entries = compressed.indptr.astype(np.int64), compressed.indices.astype(np.int32), compressed.data
+    for size in SIZES:
+        chosen = np.sort(rng.choice(N, size, replace=False))
+        expected, batch, sparse_batch, sparse_rows = (np.zeros((1, columns), dtype=np.int64) for _ in range(4))
+        gradients.gradient_over_rows(rows, facts, chosen, w[None], *scales, False, loss, expected)
+        gradients.gradient_over_batch(rows, facts, chosen, w, *scales, loss, batch[0])
+        gradients.gradient_over_sparse_batch(*entries, facts, chosen, w, *scales, loss, sparse_batch[0])
+        gradients.gradient_over_sparse_rows(*entries, facts, chosen, w[None], *scales, False, loss, sparse_rows)
+        assert (batch == expected).all()
+        assert (sparse_batch == expected).all()
+        assert (sparse_rows == expected).all()
+        assert expected.any() or size < 8
+
+
+# --- one loop or two
+
+one_loop = njit(coordinates._in_one_loop)
+
+
+@njit
+def chosen_loop(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound):
+    return coordinates._moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound)
+
+
+@covering(("bound", [2.0**20, 2.0**45]), ("rows", [64, 100, 1024]), ("loss", [Squared(), Logistic(), Huber(0.5)]))
+def test_same_bits(loss, rows, bound):
+    rng = np.random.default_rng(rows)
+    x, moved = rng.integers(-(2**14), 2**14, (2, rows), dtype=np.int16)
+    margin, target = rng.integers(-(2**36), 2**36, rows).astype(np.float64), rng.uniform(-1, 1, rows)
+    found = []
+    for sums in (coordinates._moved_column_sum, one_loop, chosen_loop):
+        margins = margin.copy()
+        given = (loss, x, moved, 12345.0, margins, target, np.empty(rows), 2.0**-38, 2.0**18 / 3, bound)
+        with np.errstate(all="ignore"):
+            found.append((int(sums(*given)), margins.tolist()))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1] != margin.tolist()

@@ -27,13 +27,6 @@ def index(monkeypatch, tmp_path):
     return written
 
 
-def test_an_index_of_another_version_is_replaced(index):
-    """An index that names a class of a module that is gone: numba reads it before it looks at its date."""
-    index.write_bytes(pickle.dumps(numba.__version__) + b"cdiscreet.losses.gone\nLoss\n.")
-    assert total() == ([3, 6], 0)
-    assert total() == ([3, 6], 1)
-
-
 def test_an_index_of_any_bytes_is_replaced(index):
     honest, rng = index.read_bytes(), np.random.default_rng(0)
     cut = [honest[: len(honest) * part // 8] for part in range(8)]

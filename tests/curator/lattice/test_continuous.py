@@ -8,8 +8,8 @@ import pytest
 from scipy import special, stats
 
 import discreet
-from discreet.curator.lattice.entropy import SeededEntropy
 from discreet.curator.lattice.noise import Draws
+from tests.entropy import Buffered
 
 SIGNIFICANCE = 1e-6
 N = 60_000
@@ -25,21 +25,8 @@ class Fixed:
         return np.full(count, self._word, dtype=np.uint64)
 
 
-class InSeries:
-    """A seeded source read in large blocks: many small requests are then quick."""
-
-    def __init__(self, seed):
-        self._source, self._left = SeededEntropy(seed), np.empty(0, dtype=np.uint64)
-
-    def words(self, count):
-        if count > self._left.size:
-            self._left = self._source.words(max(count, 1 << 16))
-        taken, self._left = self._left[:count], self._left[count:]
-        return taken
-
-
 def draws(seed):
-    return Draws(InSeries(seed))
+    return Draws(Buffered(seed))
 
 
 def matches(sample, distribution):
@@ -77,14 +64,6 @@ def test_the_tails_are_deep():
     assert Draws(Fixed(0)).uniform() == 2.0**-65
     assert Draws(Fixed(0)).exponential() > 45
     assert Draws(Fixed(0)).normal() == -Draws(Fixed(1)).normal() == pytest.approx(special.ndtri(2.0**-65))
-
-
-def test_shapes():
-    source = draws(2)
-    assert np.shape(source.uniform()) == ()
-    assert source.normal(3).shape == (3,)
-    assert source.exponential((2, 5)).shape == (2, 5)
-    assert source.normal(0).shape == (0,)
 
 
 @pytest.mark.statistical
@@ -131,11 +110,6 @@ def test_directions_are_uniform(p):
     deviation = math.sqrt(2 * (p - 1) / (p + 2) / n)  # of p u_1^2
     assert abs(moment[0]) < 5 * deviation < abs(moment[1])
     assert abs(np.corrcoef(radius, direction[:, 0])[0, 1]) < 5 / math.sqrt(n)
-
-
-def test_gamma_needs_a_shape():
-    with pytest.raises(ValueError, match="at least one"):
-        draws(7).gamma(0)
 
 
 def test_nothing_is_drawn_from_numpy():

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from discreet import Bounds, DPLogisticRegression, DPRidge
+from discreet import Bounds, DPLogisticRegression
 from discreet.curator.records.admission import class_indices, grouping
-from discreet.curator.records.containers import as_array, container_of, kind_of
-from discreet.errors import DiscreetError, MissingBounds, Unsupported
+from discreet.curator.records.containers import as_array, container_of
+from discreet.errors import DiscreetError, Unsupported
 from tests.covering import covering
 
 pa = pytest.importorskip("pyarrow")
@@ -96,36 +96,6 @@ def test_no_refusal_shows_a_value(name, wrong, capfd, caplog):
 
 # --------------------------------------------------------------------------------- types against declarations
 
-TEXTS = {
-    "numpy": lambda words: np.array(words),
-    "pandas": lambda words: pd.Series(words, dtype="str"),
-    "pandas, string": lambda words: pd.Series(words, dtype="string"),
-    "pandas, categories": lambda words: pd.Series(words, dtype="str").astype("category"),
-    "pyarrow": pa.array,
-    "pyarrow, dictionary": lambda words: pa.array(words).dictionary_encode(),
-    "polars": pl.Series,
-    "polars, categories": lambda words: pl.Series(words).cast(pl.Categorical),
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_text_labels_for_classes_that_are_numbers_are_refused(name):
-    table, y = columns()
-    with pytest.raises(MissingBounds, match="another type than the declared classes"):
-        DPLogisticRegression(bounds=NAMED).fit(pd.DataFrame(table), TEXTS[name]([str(label) for label in y]))
-
-
-@pytest.mark.parametrize("labels", [np.array([0, 1]), np.array([False, True]), pd.array([0, 1]), pa.array([0, 1])])
-def test_numbers_for_classes_that_are_texts_are_refused(labels):
-    with pytest.raises(MissingBounds, match="another type than the declared classes"):
-        DPLogisticRegression(bounds=1.0, classes=("no", "yes")).fit(np.zeros((2, 1)), labels)
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_text_for_a_number_to_predict_is_refused(name):
-    with pytest.raises(Unsupported, match="stored as text"):
-        DPRidge(bounds=1.0, target=(0, 1)).fit(np.zeros((2, 1)), TEXTS[name](["0", "1"]))
-
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
 def test_text_columns_are_refused_by_name_before_the_charge(make, tmp_path):
@@ -150,27 +120,6 @@ def test_a_stream_that_fails_says_nothing_of_its_cells():
         DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(reader, [0])
     assert refusal.value.__cause__ is None
     assert "48151" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "kind"),
-    [
-        (np.dtype("f4"), "f"),
-        (pd.Int64Dtype(), "i"),
-        (pd.StringDtype(), "U"),
-        (pd.CategoricalDtype([1, 2]), "i"),
-        (pd.CategoricalDtype(["a"]), "U"),
-        (pd.CategoricalDtype(None), "O"),
-        (pd.ArrowDtype(pa.decimal128(5, 2)), "f"),
-        (pd.ArrowDtype(pa.large_string()), "U"),
-        (pd.ArrowDtype(pa.timestamp("s")), "M"),
-        (pd.ArrowDtype(pa.list_(pa.int8())), "V"),
-        (pd.ArrowDtype(pa.null()), "O"),
-    ],
-    ids=str,
-)
-def test_kinds(dtype, kind):
-    assert kind_of(dtype) == kind
 
 
 # ------------------------------------------------------------------- one null, or one odd cell, changes nothing else

@@ -15,7 +15,3 @@ def test_memory_that_runs_out_names_no_number_of_rows():
         chain = chain.__cause__ or chain.__context__
     assert len(seen) == 1
     assert "123456789012" not in seen[0]
-
-
-def test_what_fits_is_returned():
-    assert within_memory(lambda: 5) == 5

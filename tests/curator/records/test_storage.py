@@ -14,7 +14,6 @@ from discreet.curator.records.storage import (
     OnDisk,
     bytes_in_memory,
     bytes_of_rows,
-    check_scratch,
     current_limits,
     limited,
     storage_for,
@@ -72,21 +71,3 @@ def test_memory_decides_unless_it_is_said(monkeypatch, tmp_path):
         with limited(folder="elsewhere"):
             assert current_limits().folder == Path("elsewhere")
             assert current_limits().memory == 10**9
-
-
-def test_a_folder_that_takes_no_files_is_refused_before_it_is_needed(tmp_path):
-    check_scratch(tmp_path)
-    check_scratch(tmp_path, 1 << 10)
-    assert list(tmp_path.iterdir()) == []
-    for folder, size in ((tmp_path / "missing", 0), (tmp_path, 1 << 60)):
-        with pytest.raises(Unsupported, match="DISCREET_SCRATCH"):
-            check_scratch(folder, size)
-
-
-def test_without_a_folder_for_temporary_files_rows_are_kept_in_memory(monkeypatch):
-    def none():
-        raise FileNotFoundError
-
-    monkeypatch.delenv("DISCREET_SCRATCH", raising=False)
-    monkeypatch.setattr("tempfile.gettempdir", none)
-    assert storage_for(10, 2, COARSE) is MEMORY

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from discreet import DPLogisticRegression, DPRidge
+from discreet import DPLogisticRegression
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.records import admission
 from discreet.curator.tables.encode import Layout
@@ -165,26 +165,6 @@ def test_original_units_reproduce_the_margin():
         margin += value[name] * (frame["city"] == city)
     expected = model.estimator_.decision_function(SchemaEncoder(schema).transform(frame))
     np.testing.assert_allclose(margin, expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max()))
-
-
-def test_original_units_of_knots_are_the_curve():
-    schema = Schema({"x": Number((0, 10), knots=(4,))}, Target("y", range=(0, 1)))
-    frame = pd.DataFrame({"x": np.linspace(0, 10, 21), "y": 0.5})
-    model = TableModel(schema, DPRidge(1.0, 1e-5, solver=SOLVER)).fit(frame)
-    value = {c.name: c.value for c in model.coefficients(units="original")}
-    curve = np.interp(frame["x"], [0, 4, 10], [value[f"x at {place}"] for place in (0, 4, 10)])
-    np.testing.assert_allclose(model.predict(frame), np.clip(curve + value["(intercept)"], 0, 1), atol=1e-9)
-
-
-def test_original_units_of_several_classes():
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"x": rng.uniform(100, 200, 60), "y": rng.choice(list("abc"), 60)})
-    schema = Schema({"x": Number((100, 200))}, Target("y", classes=("a", "b", "c")))
-    model = TableModel(schema, DPLogisticRegression(1.0, 1e-5, solver=SOLVER)).fit(frame)
-    found = {(c.output, c.name): c.value for c in model.coefficients(units="original")}
-    margins = np.column_stack([found[k, "x"] * frame["x"] + found[k, "(intercept)"] for k in "abc"])
-    expected = np.exp(margins - margins.max(axis=1, keepdims=True))
-    np.testing.assert_allclose(model.predict_proba(frame), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
 
 
 def test_a_pipeline_and_a_table_model_are_one():

@@ -13,7 +13,6 @@ from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import Plan, Release
 from discreet.budget import Budget
 from discreet.curator.tables.ranges import (
-    DEPTH,
     Tree,
     cells_per_record,
     consistent_leaves,
@@ -38,22 +37,6 @@ def counted(tree, values):
 
 
 # --- cells ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("limits", LIMITS)
-def test_edges_cover_the_limits(limits):
-    edges = Tree(*limits).edges
-    assert (edges[0], edges[-1]) == limits
-    assert len(edges) == 2**DEPTH + 1
-    assert (np.diff(edges) > 0).all()
-
-
-@pytest.mark.parametrize(("limits", "typical"), [((0, 120), (20, 80)), ((0, 1e9), (1e3, 1e5)), ((-1e6, 1e6), (-3, 3))])
-def test_leaves_are_fine_where_values_are(limits, typical):
-    """A leaf is at most a fiftieth of a range that is a part, or a ten thousandth, of the limits."""
-    edges = Tree(*limits).edges
-    inside = edges[(edges >= typical[0]) & (edges <= typical[1])]
-    assert np.diff(inside).max() <= (typical[1] - typical[0]) / 50
 
 
 @given(st.sampled_from(LIMITS), st.lists(st.floats(), max_size=20), st.integers(1, 8))

@@ -21,14 +21,6 @@ def counted(n, made, closed):
         closed.append(threading.current_thread().name)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 7])
-def test_the_same_items_in_their_order(n):
-    made, closed = [], []
-    assert list(read_ahead(counted(n, made, closed))) == list(range(n))
-    assert len(closed) == 1
-    assert readers() == []
-
-
 def test_an_error_comes_in_its_place():
     def broken():
         yield 1

@@ -170,19 +170,6 @@ def test_a_quote_that_is_never_closed(write):
 # --------------------------------------------------------------------------------------------------- several files
 
 
-def test_several_files(write):
-    one, two = write("a,b\n1,2\n", "d/1.csv"), write("b;a\r\n4;3\r\n", "d/2.csv")
-    assert read([one, two]) == TWO
-    assert read([two, one]) == [(b"4", b"3"), (b"2", b"1")]
-    write("a,b\n9,9\n", "d/.hidden.csv")
-    write("a,b\n9,9\n", "d/_tmp.csv")
-    write("a,b\n9,9\n", "d/.parts/x.csv")
-    write("a,b\n9,9\n", "d/_temporary/x.csv")
-    write("notes", "d/readme.md")
-    assert read(one.parent) == TWO
-    assert read([one, one]) == [TWO[0]] * 2
-
-
 def test_files_that_do_not_belong_together(write):
     one, two, three = write("a,b\n1,2\n", "1.csv"), write("a,c\n1,2\n", "2.csv"), write("a,b\n", "3.parquet")
     with pytest.raises(Unsupported, match="different columns"):
@@ -234,30 +221,3 @@ def test_no_cell_is_shown_by_a_fit(write, text):
     else:
         assert isinstance(found.error, Unsupported)
     assert_discreet(found)
-
-
-def test_patterns(write):
-    write("a,b\n1,2\n", "d/1.csv")
-    write("a,b\n3,4\n", "d/2.csv")
-    write("notes", "d/readme.md")
-    write("a,b\n9,9\n", "d/.hidden.csv")
-    folder = write("a,b\n5,6\n", "d/more/3.csv").parent.parent
-    assert read(folder / "*.csv") == TWO
-    assert read(str(folder / "[12].csv")) == TWO
-    assert read(folder / "*") == [*TWO, (b"5", b"6")]
-    assert read(folder / "**" / "*.csv") == [*TWO, (b"5", b"6")]
-    assert read([folder / "2.*", folder / "1.*"]) == TWO[::-1]
-    odd = write("a,b\n1,2\n3,4\n", "d/x[1].csv")  # a file of that name comes first
-    assert read(odd) == TWO
-    for pattern in ("*.parquet", "?.tsv", "nothing/*"):
-        with pytest.raises(Unsupported, match="no file of CSV or Parquet has such a name"):
-            open_table(folder / pattern)
-
-
-def test_a_prediction_reads_a_file_once(write, monkeypatch):
-    """Its rows are not counted first."""
-    path = write("a,y\n" + "1,0\n2,1\n" * 50)
-    model = TableModel(Schema({"a": Number((0, 9))}, Target("y", classes=(0, 1)))).fit(path)
-    source = open_table(path)
-    assert model.predict(source).shape == (100,)
-    assert source._rows is None

@@ -101,13 +101,6 @@ def test_other_kinds_are_refused_where_used_and_fine_where_not(write, tmp_path, 
     assert not [entry for entry in ledger.entries() if entry.kind == "charge"]
 
 
-def test_names_with_dots(write):
-    table = pa.table({"a.b": [1], "a": pa.array([{"b": 7}])})
-    source = open_table(write(table))
-    (batch,) = source.batches(["a.b"])
-    assert batch.columns["a.b"].to_pylist() == [1]
-
-
 def test_a_name_twice(write):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([0]), pa.array(["x"])], ["a", "a", "t", "b"])
     for data in (write(table), table):
@@ -116,16 +109,6 @@ def test_a_name_twice(write):
     spare = pa.Table.from_arrays([*table.columns[1:], pa.array([1]), pa.array([2])], ["a", "t", "b", "e", "e"])
     for data in (write(spare), spare):
         fit(data)
-
-
-def test_no_rows(write):
-    empty = pa.table(ROWS).slice(0, 0)
-    for data in (write(empty), empty, empty.to_pandas()):
-        with pytest.raises(Unsupported, match=r"(?i)no rows|0 sample"):
-            fit(data)
-    both = [write(empty, "d/1.parquet"), write(ROWS, "d/2.parquet")]
-    assert open_table(both).count() == 4
-    assert encoded(open_table(both))[0].shape == (4, 4)
 
 
 def damaged(raw):
@@ -165,15 +148,6 @@ def test_a_parquet_file_that_is_called_csv(write):
         fit(other)
     assert isinstance(found.error, Unsupported)
     assert_discreet(found)
-
-
-def test_folders_as_spark_makes_them(write):
-    part = write(ROWS, "all/x.parquet/part-0.parquet")
-    write({"other": [1]}, "all/_temporary/0/part-0.parquet")
-    write({"other": [1]}, "all/.staging/part-0.parquet")
-    (part.parent / "_SUCCESS").write_text("")
-    assert open_table(part.parent).count() == 4
-    assert open_table(part.parent.parent).count() == 4
 
 
 @pytest.mark.parametrize("role", ["a", "b", "t", "who"])

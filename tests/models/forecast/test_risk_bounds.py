@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from discreet import Bounds, Budget, DPLogisticRegression
-from discreet.losses import Logistic, Softmax, Squared
+from discreet.losses import Logistic
 from discreet.models.forecast.forecast import point_of, setting_of, theory_of
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import (
@@ -19,7 +19,6 @@ from discreet.solvers import (
     OutputPerturbation,
     StochasticGradientDescent,
 )
-from discreet.solvers.risk_bounds import excess_of_zeros
 from tests.covering import covering
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 2}
@@ -104,15 +103,6 @@ def test_steps_stay_below_what_is_called_proven(name):
     assert mean + 5 * error < proven
 
 
-def test_a_penalty_is_part_of_what_is_called_proven():
-    """cd's bound is of the penalized objective: the best coefficients' penalty is added. gd's has no penalty."""
-    plain, penalized = (theory(STEPS["cd"], 4.0, 1e-6, 8_000, penalty).bound for penalty in (None, L2(1e-6)))
-    assert penalized == pytest.approx(plain, rel=1e-3)
-    assert penalized > plain
-    assert theory(STEPS["gd"], 4.0, 1e-6, 8_000, L2(0.01)).bound is None
-    assert theory(STEPS["gd"], 4.0, 1e-6, 8_000, diameter=3.0).bound is None  # the ball is too small
-
-
 @pytest.mark.thorough
 @pytest.mark.statistical
 def test_a_clip_would_refute_the_same_sentence():
@@ -147,13 +137,6 @@ def test_no_sentence_is_made_for_runs_that_no_theorem_covers(solver):
     assert "at most" not in found.theory
 
 
-def test_a_covered_run_has_its_sentence():
-    found = DPLogisticRegression(4.0, 1e-6, solver=SOLVERS["output"]).forecast(20_000, P, diameter=DIAMETER, **ONE)
-    assert 0 < found.asked.risk_bound < found.risk_of_nothing
-    assert f"at most {found.asked.risk_bound:.2g} above the best" in found.theory
-    assert "no longer than 2:" in found.theory
-
-
 @covering(
     ("solver", [*SOLVERS.values(), CoordinateDescent(), GreedyCoordinateDescent()]),
     ("n", [2, 100, 100_000]),
@@ -167,9 +150,3 @@ def test_nothing_is_above_what_is_certain(solver, n, epsilon):
     if isinstance(solver, (CoordinateDescent, GreedyCoordinateDescent)):
         own = solver.bound(domain_of(n), Logistic(), Budget(epsilon, 1e-6), radius=DIAMETER)
         assert own.lower <= own.trivial <= math.log(2)
-
-
-@pytest.mark.parametrize(("loss", "size"), [(Logistic(), math.log(2)), (Softmax(3), math.log(3)), (Squared(), 0.5)])
-def test_what_is_certain_is_the_loss_at_zero(loss, size):
-    assert excess_of_zeros(loss, domain_of(), 1e6) == pytest.approx(size)
-    assert excess_of_zeros(loss, domain_of(), 1e-3) < 1e-2  # short coefficients change little

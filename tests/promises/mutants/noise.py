@@ -137,7 +137,7 @@ MUTANTS = (
         "noise a tenth too small",
         "Gaussian noise has nine tenths of the deviation that was priced.",
         (Edit("curator/session.py", _DRAW, "        return draw(count, unit.m, self.entropy) * 9 // 10\n"),),
-        ("tests/solvers/agd/test_noise.py::test_a_gradient_has_the_noise_of_its_rho[1e-09-3.0-replace_one]",),
+        ("tests/solvers/test_agd.py::test_a_gradient_has_the_noise_of_its_rho[1e-09-3.0-replace_one]",),
         "deviation_p(",
     ),
     Mutant(
@@ -230,7 +230,7 @@ MUTANTS = (
                 "exact - np.abs(session.discrete_laplace(len(points), unit.m))",
             ),
         ),
-        ("tests/solvers/agd/test_choice.py::test_frequencies_are_those_of_the_law[noisy_max]",),
+        ("tests/solvers/test_agd.py::test_frequencies_are_those_of_the_law[noisy_max]",),
         "assert choice_p(choice) > SIGNIFICANCE",
     ),
     Mutant(
@@ -272,7 +272,7 @@ MUTANTS = (
                 "    return Measured(found / max(float(np.linalg.norm(found)), 1e-300), rho)\n",
             ),
         ),
-        ("tests/solvers/agd/test_agd.py::test_the_measured_gradient_keeps_its_length",),
+        ("tests/solvers/test_agd.py::test_the_measured_gradient_keeps_its_length",),
         "Not equal to tolerance rtol=1e-09",
     ),
     Mutant(

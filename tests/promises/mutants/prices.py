@@ -82,7 +82,7 @@ MUTANTS = (
             ),
         ),
         (
-            "tests/curator/test_prices_are_answers.py::"
+            "tests/promises/test_prices.py::"
             "test_a_sum_is_bounded_in_the_norm_that_its_noise_is_priced_by[noisy_curvature-zero_out-laplace]",
         ),
         "assert ratio <= 1",
@@ -305,7 +305,7 @@ MUTANTS = (
                 "return self._noisier(release, 2 * rho)",
             ),
         ),
-        ("tests/solvers/agd/test_noise.py::test_a_gradient_has_the_noise_of_its_rho[0.02-0.4-zero_out]",),
+        ("tests/solvers/test_agd.py::test_a_gradient_has_the_noise_of_its_rho[0.02-0.4-zero_out]",),
         "assert",
     ),
 )

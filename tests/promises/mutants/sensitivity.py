@@ -283,7 +283,7 @@ MUTANTS = (
             ),
         ),
         (
-            "tests/solvers/agd/test_choice.py::test_likelihood_ratios_of_neighbors_are_within_the_claim[replace_one-exponential]",
+            "tests/solvers/test_agd.py::test_likelihood_ratios_of_neighbors_are_within_the_claim[replace_one-exponential]",
         ),
         "assert spread <= epsilon * (1 + 1e-9)",
     ),

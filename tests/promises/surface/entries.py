@@ -225,11 +225,6 @@ def _public_score(task: Task) -> Any:
     return discreet.public_score(fitted("DPLogisticRegression"), task.table, task.y)
 
 
-def _new_rows(name: str, method: str, task: Task) -> Any:
-    model = fitted(name)
-    return getattr(model, method)(*((task.table, task.y) if method == "score" else (task.table,)))
-
-
 def _additive(name: str, method: str, task: Task) -> Any:
     alike = "DPLogisticRegression" if "Classifier" in name else "DPRidge"
     model = getattr(discreet.models, name)(bounds=bounds_of(alike, task.n), **task.budget, **task.account)

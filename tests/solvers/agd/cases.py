@@ -30,18 +30,6 @@ class CountingEntropy(SeededEntropy):
         return super().words(count)
 
 
-class BufferedEntropy(SeededEntropy):
-    """The same seeded stream, fetched in large pieces: thousands of small answers would wait for it else."""
-
-    _kept = None
-
-    def words(self, count):
-        if self._kept is None or len(self._kept) < count:
-            self._kept = super().words(max(count, 1 << 17))
-        self._kept, given = self._kept[count:], self._kept[:count]
-        return given
-
-
 def small_table(n=8, p=2, seed=3):
     rng = np.random.default_rng(seed)
     return rng.uniform(-1, 1, (n, p)), rng.choice([-1, 1], n)

@@ -23,7 +23,6 @@ from discreet.curator.queries.choices import ValueQuery
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported
 from discreet.losses import Logistic
-from discreet.testing import seeded
 from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.agd.cases import (
@@ -157,29 +156,6 @@ def test_a_refused_question_reads_nothing_and_draws_nothing(monkeypatch):
     assert not read
     assert entropy.asked == 0
     assert [charge.answered for charge in filter_of(curator).trace] == [False, False]
-
-
-def test_the_same_noise_follows_a_refusal():
-    def run(refused):
-        with seeded(4):
-            curator = opened()
-            left = float(budget_left(curator))
-            for _ in range(refused):
-                with pytest.raises(BudgetExceeded):
-                    ask_gradient(curator, 2 * left)
-            return ask_gradient(curator, left / 3).tolist(), ask_choice(curator, left / 3)
-
-    assert run(0) == run(3)
-
-
-def test_what_is_left_can_be_bought_exactly():
-    curator = opened()
-    left = budget_left(curator)
-    down = float(left) if Fraction(float(left)) <= left else math.nextafter(float(left), 0.0)
-    ask_gradient(curator, down)
-    assert 0 <= budget_left(curator) < Fraction(1, 2**50)
-    with pytest.raises(BudgetExceeded):
-        ask_choice(curator, 1e-6)
 
 
 def test_rho_has_no_place_in_a_fixed_plan():

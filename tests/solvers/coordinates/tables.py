@@ -11,7 +11,6 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.session import observe
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
 
 LOSSES = {
@@ -52,21 +51,6 @@ def opened(X, y, loss, *releases, budget=None, groups=None, intercept=False, bou
 
 def gradients(count=10_000, **settings):
     return Release("noisy_coordinate_gradient", count, **settings)
-
-
-@contextmanager
-def forced(answers):
-    """The measurements inside the block; released are the first block's answers, kept in ``answers``."""
-    seen = []
-
-    def look(measurement):
-        if len(seen) == len(answers):
-            answers.append(measurement.noisy.copy())
-        seen.append(measurement)
-        return answers[len(seen) - 1].copy()
-
-    with observe(look):
-        yield seen
 
 
 @contextmanager

@@ -10,10 +10,8 @@ from discreet.curator.lattice.lattice import COARSE, weight_scale
 from discreet.losses import Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate
-from discreet.penalties.recoded import Quadratic
 from discreet.solvers import CoordinateDescent, Geometry
 from discreet.solvers.base import UNWATCHED, Watched
-from discreet.testing import seeded
 from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import LOSSES, csr, drawn, gradients, one_stream, opened
@@ -116,19 +114,6 @@ def test_the_mean_is_of_the_iterates_after_each_step(inner, progress):
     assert last.solve(opened(X, y, Squared(), gradients(inner)), L2(0.05)).coefficients.shape == (3,)
 
 
-@pytest.mark.parametrize("inner", [3, 7, 50])
-def test_a_penalty_that_is_not_separable_is_followed_alike_whether_or_not_somebody_watches(inner):
-    rng = np.random.default_rng(0)
-    X, y = drawn(Squared(), 80, 3)
-    penalty = Quadratic(rng.normal(size=(3, 3)), rng.normal(size=3), 0.5)
-    solver = CoordinateDescent(n_inner=inner, geometry=Geometry(clip=10.0), schedule="cyclic", average="last")
-    found = []
-    for progress in (UNWATCHED, Watched(lambda done, total: None)):
-        with seeded(0):
-            found.append(solver.solve(opened(X, y, Squared(), gradients(inner)), penalty, progress).coefficients)
-    np.testing.assert_array_equal(*found)
-
-
 def spied(curator):
     """The coordinates that a solver asks for, in order."""
     visited, honest = [], curator.noisy_coordinate_steps
@@ -152,30 +137,6 @@ def test_cyclic_passes_visit_every_coordinate_once(p, progress):
     )
     passes = np.array(visited).reshape(5, p)
     assert (np.sort(passes, axis=1) == np.arange(p)).all()
-
-
-def test_cyclic_blocks_visit_every_coordinate_once():
-    X, y = drawn(Squared(), 30, 6)
-    curator = opened(X, y, Squared(), gradients())
-    visited, honest = [], curator.noisy_coordinate_gradient
-
-    def asked(w, coordinates, **settings):
-        visited.extend(np.atleast_1d(coordinates).tolist())
-        return honest(w, coordinates, **settings)
-
-    curator.noisy_coordinate_gradient = asked
-    solver = CoordinateDescent(n_inner=12, block_size=2, schedule="cyclic", geometry=Geometry(clip=1.0))
-    solver.solve(curator, NoPenalty())
-    assert (np.sort(np.array(visited).reshape(4, 6), axis=1) == np.arange(6)).all()
-
-
-def test_importance_follows_the_smoothness():
-    X, y = drawn(Squared(), 30, 3)
-    curator = opened(X, y, Squared(), gradients(20_000))
-    solver = CoordinateDescent(schedule="importance", importance=0.5)
-    counts = np.bincount(np.concatenate(solver._picks(curator, np.array([1.0, 4.0, 25.0]), 20_000)), minlength=3)
-    expected = 20_000 * np.array([1, 2, 5]) / 8
-    assert float(((counts - expected) ** 2 / expected).sum()) < 25.0
 
 
 @pytest.mark.parametrize("sides", [1, 2, 3, 7, 64, 1000])

@@ -1,14 +1,10 @@
 """Clips, smoothness and probabilities that a user knows: they are what runs, and wrong ones are refused."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from discreet import Budget, DPLogisticRegression
-from discreet.bounds import Domain
+from discreet import DPLogisticRegression
 from discreet.errors import Unsupported
-from discreet.losses import Logistic
 from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from discreet.testing import neighbor_pairs, seeded
 from tests.replaying import window, worst_ratio
@@ -35,30 +31,6 @@ def test_given_clips_and_smoothness_are_what_runs():
     assert all(min(abs(size - clip) for clip in CLIPS) < 2e-3 for size in sizes)
 
 
-def test_given_vectors_take_the_place_of_the_rules():
-    domain = Domain(np.ones(4), 2.0, 100, Budget(1.0).neighbors)
-    curator = SimpleNamespace(domain=domain, loss=Logistic())
-    measured = GEOMETRY.measure(curator, 100.0)
-    np.testing.assert_array_equal(measured, SMOOTH)
-    np.testing.assert_array_equal(GEOMETRY.clips(domain, Logistic(), measured), CLIPS)
-    assert GEOMETRY.releases(domain, 1.0) == ()
-
-
-def test_coordinates_are_drawn_with_the_given_probabilities():
-    chances = np.array([0.5, 0.25, 0.2, 0.05])
-    solver = CoordinateDescent(n_inner=4000, geometry=GEOMETRY, probabilities=8 * chances)
-
-    class Coins:
-        rng = np.random.default_rng(0)
-
-        def public_integers(self, top, count):
-            return self.rng.integers(0, top, count)
-
-    drawn = np.concatenate(solver._picks(Coins(), np.ones(4), 4000))
-    found = np.bincount(drawn, minlength=4) / 4000
-    assert (np.abs(found - chances) < 5 * np.sqrt(chances / 4000)).all()
-
-
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_given_vectors_replay(relation):
     X, y, _ = table("logistic")
@@ -67,11 +39,6 @@ def test_given_vectors_replay(relation):
     solver = CoordinateDescent(n_inner=6, geometry=geometry, probabilities=np.arange(1, p + 1))
     pairs = list(neighbor_pairs(X, y, relation=relation, bounds=bounds_of("logistic")))
     assert worst_ratio(fit_of("logistic", solver, relation, penalty=None), pairs[::8], relation) <= 1.0
-
-
-def test_a_vector_for_the_total_clip_is_refused():
-    with pytest.raises(Unsupported):
-        Geometry(clip=np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,16 @@ import pytest
 from discreet import Bounds, Budget, Neighbors
 from discreet.accounting import Release, calibrate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
-from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
-from discreet.curator import PrivateData
-from discreet.curator.queries.choices import scores
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Squared
 from discreet.losses.base import coordinate_smoothness
-from discreet.penalties import L1, NoPenalty
+from discreet.penalties import NoPenalty
 from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.covering import covering
-from tests.replaying import window
-from tests.solvers.coordinates.tables import bounds_for, csr, drawn, gradients, one_stream, opened
+from tests.solvers.coordinates.tables import csr, drawn, gradients, one_stream, opened
 
-ELECTRICITY = 45312
 RELATIVE = 1e-6
 
 
@@ -39,22 +34,6 @@ def domain(p, n=None, bounds=None, relation="replace_one"):
     )
 
 
-@pytest.mark.parametrize(
-    ("calibration", "on_mean"),
-    [("tight", 1.7521272616e-3), ("paper", 2.5032352512e-3), ("slides", 4.0877660477e-3)],
-)
-def test_electricity(calibration, on_mean):
-    """400 updates, C = 1, p = 8, uniform clips, (1, 1/n^2), replace_one."""
-    facts = domain(8, ELECTRICITY)
-    solver = CoordinateDescent(n_inner=400, geometry=Geometry(clip=1.0, clip_rule="uniform"), calibration=calibration)
-    clips = solver.geometry.clips(facts, Logistic(), coordinate_smoothness(Logistic(), facts))
-    assert clips == pytest.approx(np.full(8, 0.35355339), rel=1e-7)
-    multiplier = calibrate(solver.plan(facts, Logistic(), NoPenalty()), Budget(1.0, 1 / ELECTRICITY**2))
-    assert multiplier * 2 * clips[0] / ELECTRICITY == pytest.approx(on_mean, rel=RELATIVE)
-    if calibration == "tight":
-        assert multiplier * 2 * clips[0] == pytest.approx(79.39239048, rel=RELATIVE)
-
-
 def test_true_epsilon_of_the_published_constants():
     """CAp and ICML at nominal (1, 1e-6); the tight constant."""
     for calibration, true in (("slides", 0.37618703), ("paper", 0.63587797)):
@@ -64,16 +43,6 @@ def test_true_epsilon_of_the_published_constants():
         assert price == pytest.approx(true, rel=1e-4)
     tight = calibrate(CoordinateDescent(n_inner=50).plan(domain(4, 100), Logistic(), NoPenalty()), Budget(1.0, 1e-6))
     assert tight**2 / (50 * math.log(1e6)) == pytest.approx(1.291875, rel=1e-5)
-
-
-@covering(("budget", [Budget(1.0, 0.0), Budget(2.0, 1e-6)]), ("calibration", ["paper", "slides"]))
-def test_published_constants_outside_their_conditions(calibration, budget):
-    plan = CoordinateDescent(n_inner=50, calibration=calibration).plan(domain(4, 100), Logistic(), NoPenalty())
-    if calibration == "slides" and not budget.is_pure:
-        assert calibrate(plan, budget) > 0
-    else:
-        with pytest.raises(Unsupported):
-            calibrate(plan, budget)
 
 
 @pytest.mark.few(1)
@@ -94,23 +63,6 @@ def test_greedy_paper_calibration(steps, own, laplace):
     assert rho == pytest.approx(0.15625 / math.log(1e6), rel=1e-6)
     price = epsilon_of((select, update), 1e-6, Neighbors.REPLACE_ONE).epsilon
     assert price <= 0.663831 * (1 + 1e-6)
-
-
-def test_the_posters_noise_on_the_lattice():
-    """The noise inside the rule has scale 1/eps' = 47.0 sensitivities, and the update's Laplace noise too."""
-    X, y = drawn(Squared(), 50, 4)
-    solver = GreedyCoordinateDescent(n_steps=10, rule="gs", calibration="paper", geometry=Geometry(clip=1.0))
-    budget = Budget(1.0, 1e-6)
-    plan = solver.plan(domain(4, 50), Squared(), NoPenalty())
-    curator = opened(X, y, Squared(), *plan.releases, budget=budget)
-    floor = math.sqrt(160 * math.log(1e6))
-    assert curator.noise_multiplier < floor  # without least_noise the plan is priced tightly
-    curator = PrivateData(X, y, bounds_for(Squared(), 4), fit_intercept=False).open(price_plan(plan, budget), Squared())
-    with window() as seen:
-        solver.solve(curator, NoPenalty())
-    scales = {m.query: 2.0**m.unit.m / (m.factor * m.unit.bound) for m in seen}
-    assert scales["noisy_coordinate_gradient"] == pytest.approx(floor, rel=1e-6)
-    assert scales["select_coordinate"] == pytest.approx(floor, rel=1e-6)
 
 
 def test_greedy_tight_calibration():
@@ -141,29 +93,6 @@ def test_clips_share_one_total(rule):
     equal = domain(5, 100)
     both = [Geometry(clip=1.0, clip_rule=name).clips(equal, Logistic(), np.full(5, 0.25)) for name in ("uniform", rule)]
     assert both[0] == pytest.approx(both[1], rel=1e-12)
-
-
-def test_scores_of_the_rules():
-    g, w, M = np.array([0.5, -2.0, 1.0]), np.array([0.0, 1.0, -0.5]), np.array([1.0, 4.0, 0.25])
-    penalty = L1(0.6)
-    assert scores("gs", g, w, M, penalty) == pytest.approx([0.5, 1.0, 2.0])
-    assert scores("gs-s", g, w, M, penalty) == pytest.approx([0.0, 0.7, 0.8])
-    assert scores("gs-r", g, w, M, penalty) == pytest.approx([0.0, 0.7, 0.8])
-    assert scores("gs-q", g, w, M, penalty) ** 2 / 2 == pytest.approx([0.0, 0.245, 0.32])
-    one = (np.array([2.0]), np.array([0.1]), np.array([1.0]), penalty)
-    assert scores("gs-s", *one) == pytest.approx([2.6])
-    assert scores("gs-r", *one) == pytest.approx([1.4])
-    assert scores("gs-q", *one) == pytest.approx([1.4832397], rel=1e-6)
-
-
-def test_gs_q_is_the_decrease_found_by_search():
-    rng = np.random.default_rng(0)
-    d = np.linspace(-6, 6, 1_200_001)
-    for _ in range(25):
-        g, w, M, l1 = rng.normal(), rng.choice([0.0, rng.normal()]), rng.uniform(0.5, 3), rng.uniform(0, 1)
-        q = (g * d + M * d**2 / 2 + l1 * np.abs(w + d) - l1 * abs(w)).min()
-        ours = float(scores("gs-q", np.array([g]), np.array([w]), np.array([M]), L1(l1))[0])
-        assert ours == pytest.approx(math.sqrt(max(0.0, -2 * q)), abs=2e-4)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

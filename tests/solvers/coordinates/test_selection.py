@@ -12,7 +12,7 @@ from discreet.accounting import Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
-from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, permute_and_flip_choice
+from discreet.curator.lattice.noise import discrete_laplace
 from discreet.curator.queries.choices import RULES, _largest_offset, score_lattice, scores
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
@@ -22,7 +22,6 @@ from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import RELATIONS, bounds_for, csr, gradients, opened
 
-DRAWS = 8_000
 CLIP, LOSS = 0.1, Squared()
 SIZES = (2, 5, 21)
 PENALTIES = (NoPenalty(), L1(0.3), L2(0.7), ElasticNet(0.2, 0.5))
@@ -59,35 +58,6 @@ def likelihood_ratio(counts, expected):
     seen = counts > 0
     statistic = 2 * float((counts[seen] * np.log(counts[seen] / (counts.sum() * expected[seen]))).sum())
     assert statistic < chi2.isf(1e-6, len(counts) - 1)
-
-
-def pearson(counts, expected):
-    n = counts.sum()
-    assert float(((counts - n * expected) ** 2 / (n * expected)).sum()) < chi2.isf(1e-6, len(counts) - 1)
-
-
-@pytest.mark.parametrize("k", SIZES)
-@pytest.mark.parametrize(
-    ("choose", "law"), [(exponential_choice, softmax), (permute_and_flip_choice, permute_and_flip)], ids=["em", "pf"]
-)
-def test_the_choices_have_their_law(k, choose, law):
-    m, entropy = 20, Words(k)
-    integers = (np.random.default_rng(k).uniform(0, 3, k) * 2**m).astype(np.int64)
-    expected = law(integers / 2**m)
-    assert expected.sum() == pytest.approx(1.0, abs=1e-9)
-    counts = np.bincount([choose(integers, m, entropy) for _ in range(DRAWS)], minlength=k)
-    likelihood_ratio(counts, expected)
-    pearson(counts, expected)
-
-
-def test_exponential_mechanism_numbers():
-    """epsilon 0.5, range 2, scores (0, 1, 3)."""
-    expected = np.array([0.22721977, 0.29175596, 0.48102426])
-    m, entropy = 24, Words(0)
-    integers = (np.array([0, 1, 3]) * 0.25 * 2**m).astype(np.int64)  # weight exp(epsilon score / range)
-    assert softmax(integers / 2**m) == pytest.approx(expected, rel=1e-7)
-    counts = np.bincount([exponential_choice(integers, m, entropy) for _ in range(DRAWS)], minlength=3)
-    likelihood_ratio(counts, expected)
 
 
 def table(k, n=40, seed=0):
@@ -233,17 +203,6 @@ def test_unequal_sensitivities_stay_within_the_claim(rule, relation, sparse):
     assert np.abs(logs[0] - logs[1]).max() <= epsilon
 
 
-@pytest.mark.thorough
-def test_the_posters_noise_would_not_be_private():
-    """Noise in proportion to each coordinate's own sensitivity: the loss exceeds 2 eps'."""
-    rng = np.random.default_rng(0)
-    p, b = 1000, 10.0
-    noise = rng.laplace(0, b, (20_000, p - 1)).max(axis=1)
-    threshold = np.quantile(noise, 0.03)
-    wins = [np.mean(noise + shift < threshold) for shift in (0.0, 1.0)]
-    assert abs(math.log(wins[0] / wins[1])) > 2 / b
-
-
 @pytest.mark.parametrize(("clips", "smoothness"), [([1.0, 1.0, 0.1], np.ones(3)), (np.ones(3), [1.0, 1.0, 4.0])])
 def test_noisy_max_is_refused_where_it_is_unsound(clips, smoothness):
     X, y = table(3)
@@ -305,25 +264,6 @@ def test_the_posters_algorithm_with_an_l2_penalty_has_the_law_of_plain_numpy():
     scale = CLIP * priced.noise_multiplier
     assert ks_2samp(final, poster_losses(X, y, np.zeros(6), steps, scale, l2, 2000)).pvalue > 1e-6
     assert ks_2samp(final, poster_losses(X, y, np.zeros(6), steps, scale, 0.0, 2000)).pvalue < 1e-6
-
-
-def test_the_flat_zone_of_gs_s():
-    """At w = 0 below the threshold all scores are 0: the choice is uniform, on any data."""
-    k, draws = 5, 800
-    X, y = table(k)
-    for target in (y, -y):
-        curator = opened(X, target, Squared(), selecting(draws), budget=Budget(2.0 * draws, 0.0))
-        with window() as seen:
-            chosen = [
-                int(
-                    curator.select_coordinate(
-                        np.zeros(k), clips=np.ones(k), smoothness=np.ones(k), n=40, rule="gs-s", penalty=L1(50.0)
-                    )[0]
-                )
-                for _ in range(draws)
-            ]
-        assert not seen[0].exact.any()
-        pearson(np.bincount(chosen, minlength=k), np.full(k, 1 / k))
 
 
 def test_a_choice_leaves_without_noise_only_where_nothing_is_private():

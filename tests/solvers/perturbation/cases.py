@@ -18,9 +18,10 @@ from discreet import (
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.lattice.entropy import use_entropy
 from discreet.solvers import ExponentialMechanism
 from discreet.testing import Data
+from tests.entropy import Buffered
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 N, P = 12, 3
@@ -111,23 +112,6 @@ def domain_of(X, y, loss, relation="zero_out", *, intercept=False, bounds=None):
     return PrivateData(X, y, bounds, fit_intercept=intercept).domain(Budget(1.0, neighbors=relation).neighbors, loss)
 
 
-class _Buffered:
-    """A seeded stream that is made in large pieces: thousands of small requests would each cost a whole cipher run."""
-
-    name = SeededEntropy.name
-    is_private = False
-
-    def __init__(self, seed):
-        self._source, self._words, self._used = SeededEntropy(seed), np.empty(0, dtype=np.uint64), 0
-
-    def words(self, count):
-        """The next words, read-only as the system's are."""
-        if self._used + count > len(self._words):
-            self._words, self._used = self._source.words(max(count, 1 << 14)), 0
-        self._used += count
-        return self._words[self._used - count : self._used]
-
-
 def stream(seed):
     """``discreet.testing.seeded``, fast for many small draws."""
-    return use_entropy(_Buffered(seed))
+    return use_entropy(Buffered(seed))

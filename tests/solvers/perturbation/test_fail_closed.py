@@ -11,7 +11,7 @@ from discreet.curator import PrivateData, Problem
 from discreet.curator.certified import minimize
 from discreet.curator.queries import minimizers, sampling
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
-from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax, Squared
+from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax
 from discreet.penalties import NoPenalty
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.replaying import window
@@ -85,23 +85,6 @@ def test_an_error_after_the_charge_leaves_the_budget_spent(kind, monkeypatch):
         with pytest.raises(PlanViolation, match=r"no .further."):
             ask(curator)
         assert not seen
-
-
-@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
-def test_an_estimator_whose_newton_method_fails_is_fitted(solver, monkeypatch):
-    monkeypatch.setattr(minimize, "MAX_STEPS", 0)
-    model = DPLogisticRegression(1.0, 1e-5, bounds=Bounds(1.0, classes=(-1, 1)), solver=solver, alpha=1e-4)
-    assert np.isfinite(model.fit(X, Y).coef_).all()
-
-
-def test_a_gradient_is_made_as_exact_as_a_step_asks(monkeypatch):
-    """What doubles cannot promise is computed again, in whole numbers; the steps are the same."""
-    problem, ends = Problem(0.5, 20), []
-    for allowed in (1e-11, 1e-14):
-        monkeypatch.setattr(minimizers, "GRADIENT_ERROR", allowed)
-        curator = opened(X, Y, Logistic(), [Release("noisy_descent", 1)])
-        ends.append(curator.noisy_descent(problem, n_steps=3, step_size=0.5))
-    assert ends[0] == pytest.approx(ends[1], abs=1e-13)
 
 
 @pytest.mark.parametrize("solver", [OutputPerturbation, ObjectivePerturbation, ExponentialMechanism])
@@ -222,20 +205,6 @@ def test_a_draw_without_regularization_is_no_gaussian():
         curator.sample_minimizer(Problem(0.0, 20, radius=1.0), sampler="interval")
 
 
-@pytest.mark.parametrize("kind", ["output", "exponential"])
-def test_squared_loss_needs_a_ball(kind):
-    curator = (output if kind == "output" else draw)(Squared(), y=Y)
-    with window() as seen, pytest.raises(Unsupported, match="radius"):
-        ASKED[kind][1](curator)
-    assert not seen
-
-
-def test_a_flat_objective_has_no_minimizer():
-    for regularization in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(DiscreetError):
-            output().noisy_minimizer(Problem(regularization, 20))
-
-
 def test_steps_that_do_not_contract_are_refused():
     curator = opened(X, Y, Logistic(), [Release("noisy_descent", 1)], BUDGET)
     beta = 0.25 * 2.0
@@ -258,35 +227,6 @@ def test_gradient_steps_need_the_true_n():
 def model(solver, **settings):
     given = {"bounds": Bounds(1.0, classes=(-1, 1)), "solver": solver} | settings
     return DPLogisticRegression(1.0, settings.pop("delta", 1e-5), **given)
-
-
-def test_persons_with_several_rows_are_sent_elsewhere_by_objective():
-    groups = np.arange(20) // 2
-    with window() as seen, pytest.raises(Unsupported, match=r"solver='gd'"):
-        model("objective").fit(X, Y, groups=groups)
-    assert not seen
-    model("output").fit(X, Y, groups=groups)
-
-
-def test_objective_perturbation_needs_a_declared_n_where_it_is_private():
-    with pytest.raises(Unsupported, match=r"Bounds\(n="):
-        model("objective", neighbors="add_remove").fit(X, Y)
-    model("objective", neighbors="add_remove", bounds=Bounds(1.0, classes=(-1, 1), n=20)).fit(X, Y)
-    fitted = model("output", neighbors="add_remove").fit(X, Y)
-    assert {event.kind for event in fitted.certificate_.events} == {"gaussian"}
-    assert sum(event.count for event in fitted.certificate_.events) == 2
-
-
-def test_a_regularization_too_weak_for_the_budget_names_the_remedy():
-    """No noise pays for the determinant: epsilon below log(1 + beta/lambda)."""
-    for delta in (1e-5, 0.0):
-        with window() as seen, pytest.raises(DiscreetError, match="regulari") as caught:
-            DPLogisticRegression(
-                0.1, delta, bounds=Bounds(1.0, classes=(-1, 1)), alpha=0.0,
-                solver=ObjectivePerturbation(regularization=1e-6),
-            ).fit(X, Y)  # fmt: skip
-        assert not seen
-        assert isinstance(caught.value, Unsupported)
 
 
 def test_clipped_softmax_is_no_gradient():

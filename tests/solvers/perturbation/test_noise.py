@@ -94,11 +94,6 @@ def test_a_tenth_too_little_is_noticed(monkeypatch):
     assert output_p_value("zero_out")[0] < CHANCE
 
 
-def test_the_factor_of_replace_one_left_out_is_noticed(monkeypatch):
-    monkeypatch.setattr(session.Session, "factor", property(lambda self: 1))
-    assert output_p_value("replace_one")[0] < CHANCE
-
-
 def radius_p_value(count=3000):
     with stream(4):
         noise = noisy_minimizers("replace_one", 0.0, count) - exact_minimizer()
@@ -119,13 +114,6 @@ def test_a_gamma_radius_a_tenth_too_short_is_noticed(monkeypatch):
     honest = Draws.gamma_vector
     monkeypatch.setattr(Draws, "gamma_vector", lambda self, p, scale: honest(self, p, 0.9 * scale))
     assert radius_p_value()[0] < CHANCE
-
-
-def test_a_radius_of_a_gaussian_is_noticed(monkeypatch):
-    """The usual slip: independent Laplace or Gaussian coordinates in place of the Gamma length."""
-    monkeypatch.setattr(Draws, "gamma_vector", lambda self, p, scale: scale * math.sqrt(3) * self.normal(p))
-    lengths = radius_p_value()[1]
-    assert stats.kstest(lengths, stats.gamma(2).cdf).pvalue < CHANCE
 
 
 # ------------------------------------------------------------------------------------- inside the objective
@@ -192,12 +180,6 @@ def test_the_second_noise_covers_the_tolerance():
 
 def test_the_second_noise_left_out_is_noticed(monkeypatch):
     scaled_noise(monkeypatch, 0.0, "perturbed_minimizer")
-    assert second_noise_p_value() < CHANCE
-
-
-def test_the_second_noise_made_for_half_the_distance_is_noticed(monkeypatch):
-    """tau/lambda instead of 2 tau/lambda, as published code has it."""
-    scaled_noise(monkeypatch, 0.5, "perturbed_minimizer")
     assert second_noise_p_value() < CHANCE
 
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from discreet import Budget, DPLogisticRegression
-from discreet.accounting import Perturbation, Plan, Release, calibrate, price_plan
+from discreet.accounting import price_plan
 from discreet.bounds import Domain
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Softmax, Squared
 from discreet.losses.base import least, values
 from discreet.penalties import NoPenalty
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
-from discreet.solvers.perturbation import noise_lengths
 from discreet.testing import seeded
 
 BUDGET = Budget(0.5, 1e-5, "zero_out")
@@ -72,20 +71,6 @@ def test_candidates_losses_are_bounded_by_what_is_declared(loss, row_norm):
         assert bound == pytest.approx(true)
 
 
-@pytest.mark.parametrize("n", [1000, 100_000])
-def test_the_best_regularizer_for_a_diameter(n):
-    domain = facts(n)
-    best = ObjectivePerturbation.for_diameter(domain, Logistic(), radius=3.0, budget=BUDGET)
-    least = best.bound(domain, Logistic(), BUDGET, radius=3.0).upper
-    for factor in (0.5, 0.8, 1.25, 2.0):
-        other = replace(best, regularization=best.regularization * factor)
-        assert least <= other.bound(domain, Logistic(), BUDGET, radius=3.0).upper * (1 + 1e-3)
-    lecture = ObjectivePerturbation.lecture(domain, Logistic(), radius=3.0, budget=BUDGET)
-    sigma = math.sqrt(8 * math.log(1.25e5)) / 0.5
-    assert lecture.regularization == pytest.approx(sigma * math.sqrt(10) / (3.0 * n))
-    assert least <= lecture.bound(domain, Logistic(), BUDGET, radius=3.0).upper
-
-
 def median(records, b):
     """The minimizer of sum |w - y| + b w for two records: a record, or without bound."""
     low, high = sorted(records)
@@ -100,33 +85,6 @@ def test_a_median_gives_a_record_away_whatever_the_noise():
         answers[name] = draws[np.isfinite(draws)]
     assert 0.45 < np.mean(answers["D"] == 100) < 0.55
     assert not np.any(answers["D'"] == 100)  # delta is the probability of this answer, for every epsilon
-
-
-def test_a_loss_with_corners_has_no_price():
-    """A corner of width h has the curvature 1/h: as h falls the price of the determinant passes every budget."""
-    for width, has_price in ((1.0, True), (0.01, False)):
-        inside = Perturbation(curvature=1.0 / (width * 10.0), slopes="two_signed")
-        plan = Plan([Release("perturb_objective", 1, mechanism="objective", perturbation=inside)])
-        if has_price:
-            assert calibrate(plan, BUDGET) > 0
-        else:
-            with pytest.raises(Unsupported, match="larger regularization"):
-                calibrate(plan, BUDGET)
-
-
-@pytest.mark.parametrize("pure", [False, True])
-def test_lengths_of_noise_and_their_quantiles(pure):
-    rng, p = np.random.default_rng(1), 7
-    b = rng.normal(size=(200_000, p))
-    length = rng.gamma(p, size=200_000) if pure else np.linalg.norm(b, axis=1)
-    first, second = noise_lengths(p, pure=pure)
-    assert np.mean(length) <= first * 1.01
-    assert np.mean(length**2) == pytest.approx(second, rel=0.02)
-    quantile, square = noise_lengths(p, pure=pure, confidence=0.95)
-    assert np.mean(length <= quantile) == pytest.approx(0.95, abs=5e-3)
-    assert square == quantile**2
-    with pytest.raises(Unsupported, match="confidence"):
-        noise_lengths(p, pure=pure, confidence=1.0)
 
 
 def test_a_ball_brings_the_trivial_bound_and_it_holds():

@@ -9,8 +9,8 @@ from scipy import stats
 from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
 from discreet.accounting import Plan, Release
 from discreet.curator import Problem, session
-from discreet.curator.queries import choices, sampling
-from discreet.losses import Huber, Logistic, Squared
+from discreet.curator.queries import choices
+from discreet.losses import Huber, Logistic
 from discreet.solvers import ExponentialMechanism
 from tests.priced import priced_at
 from tests.solvers.perturbation import cases
@@ -140,16 +140,6 @@ def draws(X, y, loss, problem, sampler, count, relation="zero_out", seed=3, tota
         return np.array([curator.sample_minimizer(problem, sampler=sampler) for _ in range(count)])
 
 
-def test_one_regularized_coefficient(monkeypatch):
-    given_noise(monkeypatch, 0.4)
-    problem = Problem(0.1, 12, radius=2.0)
-    drawn = draws(X1, Y, Logistic(), problem, "interval", 900)[:, 0]
-    k = 1.2 / 0.4**2  # lambda / (z a G)^2
-    energies = logistic_sum(X1, GRID[:, None]) + 0.6 * GRID**2
-    assert stats.kstest(drawn, cumulative(k * energies, GRID)).pvalue > CHANCE
-    assert stats.kstest(drawn, cumulative(4 * k * energies, GRID)).pvalue < CHANCE
-
-
 # ----------------------------------------------------------------------------------------------- two coefficients
 
 
@@ -175,60 +165,6 @@ class Plane:
 
 def energy_of(X, k, total):
     return lambda w: k * (logistic_sum(X, w) + 0.5 * total * np.square(w).sum(axis=1))
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("radius", [None, 0.7])
-def test_two_coefficients_by_rejection(monkeypatch, radius):
-    given_noise(monkeypatch, 0.5)
-    problem = Problem(0.5, 12, radius=radius)
-    k = 6.0 / (0.5 * math.sqrt(2.0)) ** 2
-    drawn = draws(X2, Y, Logistic(), problem, "rejection", 900)
-    limit = radius or math.inf
-    assert Plane(energy_of(X2, k, 6.0), 2.0, limit).p_value(drawn) > CHANCE
-    assert Plane(energy_of(X2, 3 * k, 6.0), 2.0, limit).p_value(drawn) < CHANCE
-    assert radius is None or np.linalg.norm(drawn, axis=1).max() <= radius
-
-
-def test_two_coefficients_by_a_chain(monkeypatch):
-    """Short chains from a good start are already close: not the theory's distance, but no gross error."""
-    monkeypatch.setattr(sampling, "CHAIN_STEPS", 12)
-    given_noise(monkeypatch, 0.5)
-    k = 1.2 / (0.5 * math.sqrt(2.0)) ** 2
-    drawn = draws(X2, Y, Logistic(), Problem(0.1, 12), "chain", 250, total_variation=1e-12)
-    assert Plane(energy_of(X2, k, 1.2), 7.0).p_value(drawn) > CHANCE
-    assert Plane(energy_of(X2, 8 * k, 1.2), 7.0).p_value(drawn) < CHANCE
-
-
-TARGETS = np.clip(X2 @ [0.8, -0.5], -1, 1)
-
-
-def squared_energy(k, total, X=X2):
-    def energy(w):
-        return k * (0.5 * np.square(w @ X.T - TARGETS).sum(axis=1) + 0.5 * total * np.square(w).sum(axis=1))
-
-    return energy
-
-
-@pytest.mark.parametrize("radius", [0.6, 30.0])
-def test_the_gaussian_posterior_in_a_ball(monkeypatch, radius):
-    multiplier = 0.5 if radius < 1 else 0.02
-    given_noise(monkeypatch, multiplier)
-    bound = (radius * math.sqrt(2.0) + 1.0) * math.sqrt(2.0)  # a record's gradient on the ball
-    k = 1.2 / (multiplier * bound) ** 2
-    drawn = draws(X2, TARGETS, Squared(), Problem(0.1, 12, radius=radius), "gaussian", 1000)
-    reach = 2.0 if radius < 1 else 6.0
-    assert Plane(squared_energy(k, 1.2), reach, radius).p_value(drawn) > CHANCE
-    assert Plane(squared_energy(5 * k, 1.2), reach, radius).p_value(drawn) < CHANCE
-    assert np.linalg.norm(drawn, axis=1).max() <= radius
-
-
-def test_rejection_of_shrunk_rows(monkeypatch):
-    given_noise(monkeypatch, 0.5)
-    shrunk = X2 * np.minimum(1.0, 0.3 / np.linalg.norm(X2, axis=1))[:, None]
-    k = 6.0 / (0.5 * 0.3) ** 2
-    drawn = draws(X2, Y, Logistic(), Problem(0.5, 12, row_norm=0.3), "rejection", 600)
-    assert Plane(energy_of(shrunk, k, 6.0), 1.0).p_value(drawn) > CHANCE
 
 
 def test_persons_weigh_one_each(monkeypatch):

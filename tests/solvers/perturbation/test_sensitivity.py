@@ -198,65 +198,9 @@ def test_a_loose_tolerance_is_paid_for(monkeypatch):
     assert 0.99 <= moved(*pair)[1] <= 1.0
 
 
-def test_a_tolerance_left_out_of_the_sensitivity_is_caught(monkeypatch):
-    honest = minimizers._with_noise
-
-    def forgetful(session, release, point, sensitivity):
-        return honest(session, release, point, session.factor * 1.0 / LAMBDA)
-
-    monkeypatch.setattr(minimizers, "minimize", _Lazy(minimizers.minimize))
-    monkeypatch.setattr(minimizers, "_with_noise", forgetful)
-    X = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0], [0.0]])
-    other = X.copy()
-    other[0] = -1.0
-    pair = [
-        points_of(A, np.ones(N), LINEAR, "replace_one", Problem(LAMBDA / N, N, tolerance=1 / N)) for A in (X, other)
-    ]
-    assert moved(*pair)[1] > 1.5
-
-
 def test_projection_onto_the_ball_is_before_the_noise_and_never_stretches():
     short, far = Problem(LAMBDA / N, N, radius=10.0), Problem(LAMBDA / N, N, radius=0.01)
     assert 0.99 <= moved(*linear_pair(short))[1] <= 1.0
     inside = linear_pair(far)
     assert max(abs(int(one.exact[0])) * one.unit.step for one in inside) <= 0.01 * (1 + 1e-6)
     assert moved(*inside)[1] <= 1.0
-
-
-# ------------------------------------------------------------------- what is wrong with merely convex losses
-
-
-def test_the_median_jumps_when_one_record_changes_and_a_penalty_holds_it():
-    """|w - y| with an even split: the whole interval between the halves minimizes, and one record moves it by O(1)."""
-    narrow = Huber(1e-2)
-    X = np.ones((7, 1))
-    y = np.array([-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0])
-    other = y.copy()
-    other[0] = 1.0
-
-    def median(targets, regularization):
-        problem = Problem(regularization, 7)
-        seen = points_of(X, targets, narrow, "replace_one", problem)
-        return seen.exact[0] * seen.unit.step, seen
-
-    free = [median(targets, 1e-4)[0] for targets in (y, other)]
-    assert free == pytest.approx([-1.0, 1.0], abs=0.01)
-    held = [median(targets, 1.0)[1] for targets in (y, other)]
-    assert moved(*held)[0] <= 3e-3
-    assert moved(*held)[1] <= 1.0
-
-
-def test_without_strong_convexity_there_is_no_answer():
-    from discreet.errors import PlanViolation
-
-    curator = opened(np.ones((3, 1)), np.ones(3), Huber(0.1), [Release("noisy_minimizer", 1)])
-    with pytest.raises(PlanViolation, match="positive"):
-        curator.noisy_minimizer(Problem(0.0, 3))
-    from discreet.penalties import NoPenalty
-    from discreet.solvers import ObjectivePerturbation
-    from tests.solvers.perturbation.cases import domain_of
-
-    domain = domain_of(np.ones((3, 1)), np.ones(3), Huber(0.1))
-    for solver in (OutputPerturbation(), ObjectivePerturbation()):
-        with pytest.raises(Unsupported, match=r"median.*regularization"):
-            solver.plan(domain, Huber(0.1), NoPenalty())

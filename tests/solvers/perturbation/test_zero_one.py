@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Bounds, Budget, DPLogisticRegression
+from discreet import Bounds, Budget
 from discreet.accounting import Release
 from discreet.curator import session
 from discreet.losses import Logistic, Softmax
-from discreet.solvers import ExponentialMechanism
 from discreet.testing import neighbor_pairs, seeded
 from tests.covering import covering
 from tests.replaying import window
@@ -119,17 +118,3 @@ def test_likelihood_ratios_of_neighbors_are_within_the_claim(relation, name):
         assert found.max() - found.min() <= EPSILON * (1 + 1e-9), pair.name
         largest = max(largest, found.max() - found.min())
     assert largest > 0.3 * EPSILON
-
-
-def test_the_fewest_errors_win_over_the_least_loss():
-    """One record far on the wrong side has a large loss and is one error; a penalty is no error either."""
-    X, y = np.array([[1.0], [0.1], [0.1], [0.1]]), np.array([0, 1, 1, 1])
-    settings = {"bounds": Bounds(1.0, classes=(0, 1)), "fit_intercept": False, "alpha": 10.0}
-    candidates = [[-1.0], [30.0]]
-    picks = [
-        DPLogisticRegression(
-            math.inf, 0.0, solver=ExponentialMechanism(candidates=candidates, score=score), **settings
-        ).fit(X, y).coef_[0, 0]
-        for score in ("loss", "zero_one")
-    ]  # fmt: skip
-    assert picks == [-1.0, 30.0]

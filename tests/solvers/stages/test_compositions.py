@@ -15,8 +15,6 @@ from discreet.default import Recipe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
-from discreet.penalties.base import prox_coordinate
-from discreet.penalties.recoded import Rescaled
 from discreet.solvers import (
     CoordinateDescent,
     ExponentialMechanism,
@@ -199,57 +197,6 @@ def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, aro
     model = made(solver=STAGES[around]((LIMIT | LIMIT_SHOT)[inner], **more), **facts).fit(small_table.X, y)
     found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
-
-
-@covering(("name", ["logistic", "ridge"]), ("strength", [1e-4, 0.05, 1.0]))
-def test_coordinate_steps_follow_an_l2_penalty_into_whitened_coordinates(small_table, name, strength):
-    """It is not separable there: parabolas above it, renewed each pass, lead to the same optimum."""
-    facts = {"bounds": 1.0, "epsilon": math.inf, "delta": 1e-6, "neighbors": "zero_out", "alpha": strength}
-    if name == "logistic":
-        made, y, facts = DPLogisticRegression, small_table.signs, {**facts, "classes": (-1, 1)}
-    else:
-        made, y, facts = DPRidge, small_table.numbers, {**facts, "target": (-1.0, 1.0)}
-    best = made(solver="gd", **facts).fit(small_table.X, y)
-    model = made(solver=Preconditioned(LIMIT["cd"], floor=1e-9), **facts).fit(small_table.X, y)
-    found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
-    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize(
-    ("inner", "penalty"),
-    [
-        *itertools.product(["gd", "cd", "gcd"], [L1(0.02), L2(0.05), ElasticNet(0.01, 0.02)]),
-        *itertools.product(LIMIT_SHOT, [L2(0.05)]),
-    ],
-)
-def test_a_penalty_in_standard_units_is_that_of_the_features(small_table, inner, penalty):
-    """Without an intercept nothing is centered: the optimum is that of the features as they were."""
-    facts = {"epsilon": math.inf, "delta": 1e-6, "bounds": [(-1, 1), (-3, 3), (-1, 1)], "target": (-1.0, 1.0)}
-    facts |= {"fit_intercept": False, "neighbors": "zero_out"}
-    best = DPRidge(solver="gd", **facts)
-    model = DPRidge(solver=Preconditioned((LIMIT | LIMIT_SHOT)[inner], "diagonal"), **facts)
-    for one in (best, model):
-        one.penalty = penalty
-        one.fit(small_table.X, small_table.numbers)
-    np.testing.assert_allclose(model.coef_, best.coef_, atol=2e-3 * np.abs(best.coef_).max())
-    np.testing.assert_array_equal(model.coef_ == 0, np.abs(best.coef_) < 1e-6)
-
-
-@pytest.mark.parametrize("penalty", [L1(0.3), L2(0.3), ElasticNet(0.2, 0.1), Box(-0.2, 0.4), NoPenalty()])
-def test_a_rescaled_prox_is_the_minimum(penalty):
-    rng = np.random.default_rng(0)
-    units, w, weight, step = 10.0 ** rng.uniform(-1, 1, 5), rng.normal(size=5), 2.5, 0.7
-    found = Rescaled(penalty, units, weight)
-    v = found.prox(w, step)
-    one_by_one = [prox_coordinate(found, w[j], step, j) for j in range(5)]
-    np.testing.assert_allclose(v, one_by_one, rtol=1e-12, atol=1e-15)
-    best = found.value(v * (1 - 1e-12)) + np.sum((v - w) ** 2) / (2 * step)  # not past a box's end by rounding
-    for _ in range(300):
-        other = found.prox(w + rng.normal(size=5) * 10.0 ** rng.uniform(-4, 0), step) * (1 - 1e-12)
-        assert best <= found.value(other) + np.sum((other - w) ** 2) / (2 * step) + 1e-9
-
-
-# ------------------------------------------------------------------------------------------------ planted bugs
 
 
 # ---------------------------------------------------------------------------------------------------- refusals

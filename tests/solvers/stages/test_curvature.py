@@ -8,15 +8,14 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pytest
 from scipy import sparse
 
-from discreet import Bounds, Budget, DPLasso, DPLinearRegression, DPLogisticRegression
+from discreet import Bounds, Budget
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty
-from discreet.solvers import GradientDescent, Preconditioned, settings
+from discreet.solvers import GradientDescent, Preconditioned
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.solvers.whitened.cases import rows_through
@@ -93,68 +92,3 @@ def test_a_claim_of_one_over_a_row_s_length_would_be_noticed():
     top, lengths = float(np.linalg.eigvalsh(second)[-1]), math.sqrt(float((typical.squares[:-1] ** -1).mean()))
     assert top <= typical.moment
     assert top > 2.0 / lengths
-
-
-# --------------------------------------------------------------------------- fits of tables that are steep on purpose
-
-ROWS, COLUMNS = 2000, 30
-
-
-def steep_tables():
-    """Tables with a direction that is as steep as rows are long."""
-    rng = np.random.default_rng(1)
-    sign, within = rng.choice([-1.0, 1.0], (ROWS, 1)), rng.uniform(-1, 1, (ROWS, 1))
-    small = 0.02 * rng.normal(size=(ROWS, COLUMNS))
-    return {
-        "equal": sign * np.ones(COLUMNS),
-        "mostly equal": np.clip(sign * np.where(np.arange(COLUMNS) < 24, 1.0, small), -1, 1),
-        "far from 0": np.clip(0.9 + 0.05 * rng.normal(size=(ROWS, COLUMNS)), -1, 1),
-        "correlated": np.clip(0.95 * within + 0.05 * rng.normal(size=(ROWS, COLUMNS)), -1, 1),
-        "one at the bound or equal": np.where(rng.random((ROWS, COLUMNS)) < 0.5, sign, 1.0),
-    }
-
-
-def what_is_learned(X, solver, task, epsilon, stored=np.asarray):
-    """R^2 on training rows, or accuracy above that of the larger class."""
-    rng = np.random.default_rng(2)
-    margins = (X - X.mean(axis=0)) @ np.linspace(-1.0, 1.5, COLUMNS)
-    margins = margins / margins.std() + 0.5 * rng.normal(size=ROWS)
-    common = {"epsilon": epsilon, "solver": solver, "neighbors": "zero_out", "ledger": False}
-    if task == "classes":
-        y = (margins > 0.0).astype(int)
-        model = DPLogisticRegression(bounds=Bounds(1.0, classes=(0, 1)), **common)
-    else:
-        y, bounds = np.clip(margins, -4.0, 4.0), Bounds(1.0, target=(-4.0, 4.0))
-        lasso, ridgeless = DPLasso(alpha=1e-5, bounds=bounds, **common), DPLinearRegression(bounds=bounds, **common)
-        model = lasso if task == "lasso" else ridgeless
-    with seeded(0):
-        model.fit(stored(X), y)
-    return model.score(X, y) - (max(np.mean(y), 1 - np.mean(y)) if task == "classes" else 0.0)
-
-
-@pytest.mark.thorough
-@covering(
-    ("solver", ["auto", "gd", "sgd", "svrg", "agd", "cd", "gcd"]),
-    ("task", ["classes", "numbers", "lasso"]),
-    ("epsilon", [4.0, 1000.0]),
-)
-def test_steps_of_no_solver_run_away(solver, task, epsilon):
-    """No default is worse than the trivial model on tables that are steeper than most."""
-    if (solver, task) == ("agd", "lasso"):
-        return  # refused
-    for name, X in steep_tables().items():
-        assert what_is_learned(X, solver, task, epsilon) > -0.02, name
-
-
-@pytest.mark.thorough
-@covering(("solver", ["auto", "gd", "cd", "gcd"]), ("task", ["classes", "numbers", "lasso"]))
-def test_nor_on_sparse_records(solver, task):
-    for name, X in steep_tables().items():
-        assert what_is_learned(X, solver, task, 1000.0, sparse.csr_array) > -0.02, name
-
-
-def test_longer_rows_would_be_noticed(monkeypatch):
-    """What coordinate steps once bore: rows of 1.5 root mean squares per column."""
-    assert what_is_learned(steep_tables()["equal"], "cd", "lasso", 1000.0) > 0.7
-    monkeypatch.setattr(settings, "ROW", 1.5)
-    assert what_is_learned(steep_tables()["equal"], "cd", "lasso", 1000.0) < -0.5

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLinearRegression, DPRidge, Neighbors
+from discreet import Bounds, DPLinearRegression, Neighbors
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1, NoPenalty
-from discreet.solvers import AdaptiveDescent, GradientDescent, ObjectivePerturbation, Preconditioned
-from discreet.solvers.settings import skew_clip
+from discreet.solvers import AdaptiveDescent, GradientDescent, Preconditioned
 from discreet.testing import seeded
 from tests.solvers.whitened.test_price import problem
 
@@ -37,17 +36,6 @@ def test_clipped_steps_leave_a_skewed_target_too_low_and_the_shift_brings_it_bac
     assert abs(after) < 0.06
 
 
-def test_a_clip_as_short_as_the_steps_would_bring_little_back():
-    assert fitted(Preconditioned(STEPS, shift_clip=0.1))[1] > 0.1
-
-
-def test_a_penalty_on_the_intercept_is_followed():
-    """At the optimum the mean residual is alpha times the intercept."""
-    model, residual = fitted(Preconditioned(STEPS, "diagonal", shift_clip=6.0), DPRidge, alpha=0.2)
-    assert residual == pytest.approx(0.2 * float(model.intercept_), abs=0.06)
-    assert residual > 0.1
-
-
 def shares(plan):
     return [release.count / release.relative_noise**2 for release in plan.releases]
 
@@ -69,23 +57,3 @@ def test_labels_corners_and_adaptive_plans_have_none(loss, penalty, inner):
         problem(loss, declared=40).domain(Neighbors.ZERO_OUT, loss), loss, penalty
     )
     assert all(release.query != "noisy_coordinate_gradient" for release in plan.releases)
-
-
-def test_nor_have_sparse_records():
-    solver = Preconditioned(STEPS, "diagonal", shift_clip=3.0)
-    stored = problem(Squared(), stored="sparse").domain(Neighbors.ZERO_OUT, Squared())
-    assert all(r.query != "noisy_coordinate_gradient" for r in solver.plan(stored, Squared(), NoPenalty()).releases)
-
-
-def test_an_adaptive_run_and_a_minimizer_end_well():
-    assert np.isfinite(fitted(Preconditioned(AdaptiveDescent(n_rounds=5), shift_clip=3.0))[1])
-    solver = ObjectivePerturbation(regularization=0.1, clip=0.5, row_norm=1.0)
-    assert abs(fitted(Preconditioned(solver, "diagonal", shift_clip=6.0))[1]) < 0.05
-
-
-@pytest.mark.parametrize("noise", [1e-4, 0.01, 1.0])
-def test_the_clip_of_skewed_residuals_balances_bias_and_noise(noise):
-    clip = skew_clip(noise)
-    assert np.exp(-1.0 - clip) == pytest.approx(clip * noise)
-    residuals = np.random.default_rng(0).exponential(size=400_000) - 1.0
-    assert np.mean(residuals - np.clip(residuals, -clip, clip)) <= np.exp(-1.0 - clip) + 0.01

@@ -18,8 +18,8 @@ from discreet.errors import DiscreetError
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.testing import seeded
 from tests.covering import covering
+from tests.entropy import Buffered
 from tests.replaying import window
-from tests.solvers.agd.cases import BufferedEntropy
 from tests.solvers.svrg.cases import RELATIONS, bounds_for, by_hand, change, opened, ratio_of, shaped
 
 LOSSES = (Logistic(), Squared(), Huber(0.7), SmoothedHinge(0.5), Poisson(3.0), Softmax(3))
@@ -115,7 +115,7 @@ def test_below_the_clip_nothing_is_lost():
 
 def answers_of(relation, clip, runs=40, p=100, **settings):
     rng = np.random.default_rng(1)
-    with use_entropy(BufferedEntropy(9)), window() as seen:
+    with use_entropy(Buffered(9)), window() as seen:
         curator = opened(rng.uniform(-1, 1, (5, p)), np.ones(5), budget=Budget(1.0, 1e-6, relation), count=runs,
                          intercept=False, **settings)  # fmt: skip
         w, anchor = rng.normal(size=p), rng.normal(size=p)

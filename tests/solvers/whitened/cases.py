@@ -19,7 +19,6 @@ from tests.replaying import window
 RELATIONS = ("replace_one", "zero_out", "add_remove")
 MOMENTS = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 FEATURES, LABELS = 3, (-1, 1)
-LARGE = np.finfo(np.float64).max
 FINE_CLIP = 1e-5  # outer products on the fine grid fit the lattice for short rows only
 
 

@@ -10,7 +10,6 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import epsilon_of
 from discreet.curator import PrivateData
 from discreet.curator.lattice.lattice import ROOT_TWO
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
@@ -97,30 +96,6 @@ def test_dense_solvers_refuse_sparse_records_before_anything_is_released(kind):
     data = problem(loss, stored="sparse")
     with pytest.raises(Unsupported):
         solver.plan(data.domain(Budget(1.0).neighbors, loss), loss, NoPenalty())
-
-
-@pytest.mark.parametrize("kind", ["full", "diagonal", "plain", "full numbers"])
-def test_a_count_gets_two_percent_of_the_rest(kind):
-    solver, loss = SOLVERS[kind]
-    for declared, total in ((None, 1.02), (40, 1.0)):
-        curator, plan, _, _ = run(solver, loss, "add_remove", declared=declared)
-        assert math.fsum(r.count / r.relative_noise**2 for r in plan.releases) == pytest.approx(total, abs=1e-12)
-        assert ("noisy_count" in {r.query for r in plan.releases}) == (declared is None)
-        price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
-        assert 1 - 1e-6 <= price.epsilon <= 1
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_the_plain_form_sees_how_long_sparse_rows_are(intercept):
-    """Two means for sparse records with a constant to compare with; nothing for dense ones."""
-    solver, loss = SOLVERS["plain"]
-    for stored in ("dense", "sparse"):
-        _, plan, seen, _ = run(solver, loss, stored=stored, intercept=intercept)
-        measured = ["noisy_mean"] * 2 if stored == "sparse" and intercept else []
-        assert [m.query for m in seen] == [*measured, *["noisy_gradient"] * solver.solver.n_steps]
-        means = [r for r in plan.releases if r.query == "noisy_mean"]
-        assert [(r.count, r.clip) for r in means] == [(2, 1.0)] * bool(measured)
-        assert sum(r.count / r.relative_noise**2 for r in means) == pytest.approx(solver.mean_share * bool(measured))
 
 
 def test_lattices_are_kept_apart_by_their_factor():

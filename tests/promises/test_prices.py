@@ -6,10 +6,11 @@ import pytest
 from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import Curator, Edges, PrivateData, Problem
+from discreet.curator import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
 from tests.covering import covering
+from tests.registry import QUERIES, WIDTH
 from tests.replaying import window
 
 UNSAMPLED = (
@@ -70,52 +71,21 @@ def test_a_selection_refuses_a_smoothness_it_cannot_scale(smoothness):
 
 # --------------------------------------------------------------------------- the norm of the noise is that of the bound
 
-P = 16
-CLIPS = np.full(P, 0.1)
-STEEP = Problem(regularization=1.0, n=4.0, clip=0.5)
-ASKED = {
-    "noisy_gradient": lambda c, w: c.noisy_gradient(w, clip=0.5),
-    "noisy_gradient_change": lambda c, w: c.noisy_gradient_change(w, w + 1.0, clip=0.5),
-    "noisy_coordinate_gradient": lambda c, w: c.noisy_coordinate_gradient(w, np.arange(P), clips=CLIPS),
-    "noisy_share_within": lambda c, w: c.noisy_share_within(w, 0, clip=0.5),
-    "noisy_score": lambda c, w: c.noisy_score(w),
-    "noisy_count": lambda c, w: c.noisy_count(),
-    "noisy_weight": lambda c, w: c.noisy_weight(),
-    "noisy_mean": lambda c, w: c.noisy_mean(clip=0.5, n=4.0),
-    "noisy_mean_squares": lambda c, w: c.noisy_mean_squares(clip=0.5, n=4.0),
-    "noisy_second_moment": lambda c, w: c.noisy_second_moment(clip=0.5, n=4.0),
-    "noisy_squared_norms": lambda c, w: c.noisy_squared_norms(clip=0.5),
-    "noisy_target_moments": lambda c, w: c.noisy_target_moments(n=4.0),
-    "noisy_weighted_gradient": lambda c, w: c.noisy_weighted_gradient(w, clip=0.05, reach=9.0),
-    "noisy_curvature": lambda c, w: c.noisy_curvature(w, clip=0.5, reach=9.0),
-    "noisy_score_covariance": lambda c, w: c.noisy_score_covariance(w, clip=0.05, reach=9.0),
-    "noisy_squared_slopes": lambda c, w: c.noisy_squared_slopes(w, clip=0.5),
-    "noisy_shells": lambda c, w: c.noisy_shells(
-        w, edges=Edges(*(np.array([0.5]) for _ in range(3)), np.empty(0)), reach=9.0
-    ),
-    "noisy_minimizer": lambda c, w: c.noisy_minimizer(STEEP),
-    "noisy_descent": lambda c, w: c.noisy_descent(STEEP, n_steps=3, step_size=0.05),
-}
 NOISES = {"gaussian": ("additive", 1e-6), "laplace": ("laplace", 1e-6), "pure": ("additive", 0.0)}
-
-
-def test_every_sum_is_asked_for_below():
-    steps = {"noisy_coordinate_steps"}  # answers of noisy_coordinate_gradient
-    assert {name for name in dir(Curator) if name.startswith("noisy_")} == set(ASKED) | steps
 
 
 def moved(query, noise, relation):
     """How far a record moves the sum, in the norm of the noise that was drawn, over what the price knows of."""
     (mechanism, delta), at = NOISES[noise], []
     other = {"replace_one": -1.0, "zero_out": np.nan}.get(relation)
-    tables = [np.ones((4, P)), np.ones((3 if other is None else 4, P))]
+    tables = [np.ones((4, WIDTH)), np.ones((3 if other is None else 4, WIDTH))]
     if other is not None:
         tables[1][0] = other
     for X in tables:
         data = PrivateData(X, np.ones(len(X)), Bounds(1.0, target=(-1, 1)), fit_intercept=False)
         priced = price_plan(Plan([Release(query, 1, mechanism=mechanism)]), Budget(1.0, delta, relation))
         with window() as seen:
-            ASKED[query](data.open(priced, Squared()), np.zeros(P))
+            QUERIES[query](data.open(priced, Squared()), np.zeros(WIDTH))
         at.append(seen[0])
     apart = (at[0].exact - at[1].exact).astype(float).ravel()
     size = np.abs(apart).sum() if at[0].norm == "l1" else np.linalg.norm(apart)
@@ -125,7 +95,7 @@ def moved(query, noise, relation):
 @pytest.mark.whole
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out", "add_remove"])
-@pytest.mark.parametrize("query", ASKED)
+@pytest.mark.parametrize("query", QUERIES)
 def test_a_sum_is_bounded_in_the_norm_that_its_noise_is_priced_by(query, relation, noise):
     """Rows with all entries alike: of all rows of one L2 norm they have the largest L1 norm."""
     try:
