@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from tests.covering import covering
 
 SECONDS = 30
 """For one command, on a machine that is busy; most take well under one."""
+Content = str | bytes | Callable[[], str | bytes]
+"""What takes long to make is made by the test that needs it."""
 TARGET = '[target]\ncolumn = "label"\nclasses = ["low", "high"]\n'
 
 
@@ -31,7 +34,7 @@ def crossed(count: int, width: int) -> str:
     return f"interactions = [[{names}]]\n" + columns(count, kind)
 
 
-SCHEMAS: dict[str, str | bytes] = {
+SCHEMAS: dict[str, Content] = {
     "digits": "rows = " + "9" * 5000,
     "digits after a point": "rows = 0." + "9" * 100_000,
     "a large exponent": "rows = 1e999999999",
@@ -44,18 +47,18 @@ SCHEMAS: dict[str, str | bytes] = {
     "a dotted key with quotes": '."a" . '.join(["b"] * 20_000) + " = 1",
     "a dotted table": f"[{'.'.join(['a'] * 20_000)}]",
     "dotted keys within": "[columns]\n" + "a.b.c.d.e.f.g.h.i.j.k = 1\n",
-    "tables of tables": "[[columns.a]]\n" * 200_000,
-    "many columns": columns(100_000),
-    "more columns than there may be": columns(MAX_COLUMNS + 1),
-    "many keys": "".join(f"k{i} = 1\n" for i in range(300_000)),
-    "a million categories": TARGET + f"[columns.c]\ncategories = [{','.join(map(str, range(1_000_000)))}]",
-    "more categories than there may be": TARGET + f"[columns.c]\ncategories = {list(range(MAX_LABELS + 1))}",
-    "many levels": TARGET + f"[columns.c]\nlevels = {[f'l{i}' for i in range(MAX_LABELS + 1)]}",
-    "many classes": f'[target]\ncolumn = "a"\nclasses = {[f"l{i}" for i in range(MAX_LABELS + 1)]}',
-    "many knots": TARGET + f"[columns.c]\nrange = [-1, 9999999]\nknots = {list(range(MAX_LABELS + 1))}",
-    "many ignored": f"ignore = {[f'c{i}' for i in range(MAX_LABELS + 1)]}",
-    "many products": crossed(6, 10),
-    "products without end": crossed(200, 30),
+    "tables of tables": lambda: "[[columns.a]]\n" * 200_000,
+    "many columns": lambda: columns(100_000),
+    "more columns than there may be": lambda: columns(MAX_COLUMNS + 1),
+    "many keys": lambda: "".join(f"k{i} = 1\n" for i in range(300_000)),
+    "a million categories": lambda: TARGET + f"[columns.c]\ncategories = [{','.join(map(str, range(1_000_000)))}]",
+    "more categories than there may be": lambda: TARGET + f"[columns.c]\ncategories = {list(range(MAX_LABELS + 1))}",
+    "many levels": lambda: TARGET + f"[columns.c]\nlevels = {[f'l{i}' for i in range(MAX_LABELS + 1)]}",
+    "many classes": lambda: f'[target]\ncolumn = "a"\nclasses = {[f"l{i}" for i in range(MAX_LABELS + 1)]}',
+    "many knots": lambda: TARGET + f"[columns.c]\nrange = [-1, 9999999]\nknots = {list(range(MAX_LABELS + 1))}",
+    "many ignored": lambda: f"ignore = {[f'c{i}' for i in range(MAX_LABELS + 1)]}",
+    "many products": lambda: crossed(6, 10),
+    "products without end": lambda: crossed(200, 30),
     "a long name": TARGET + f"[columns.{'c' * 1_000_000}]\nboolean = true",
     "a name that is just too long": TARGET + f"[columns.{'c' * (NAME_LENGTH + 1)}]\nboolean = true",
     "a long label": TARGET + f'[columns.c]\ncategories = ["{"x" * 1_000_000}"]',
@@ -131,10 +134,10 @@ def parquet(**columns_: object) -> bytes:
     return stream.getvalue()
 
 
-TABLES: dict[str, str | bytes] = {
+TABLES: dict[str, Content] = {
     "nothing.csv": "",
-    "a-million-columns.csv": ",".join(f"c{i}" for i in range(1_000_000)) + "\n",
-    "too-many-columns.csv": ",".join(f"c{i}" for i in range(MAX_COLUMNS + 1)) + "\n",
+    "a-million-columns.csv": lambda: ",".join(f"c{i}" for i in range(1_000_000)) + "\n",
+    "too-many-columns.csv": lambda: ",".join(f"c{i}" for i in range(MAX_COLUMNS + 1)) + "\n",
     "commas.csv": "," * 2_000_000,
     "quotes.csv": '"' * 2_000_000,
     "one-quote.csv": '"' + "a," * 1_000_000,
@@ -142,16 +145,18 @@ TABLES: dict[str, str | bytes] = {
     "a-long-name.csv": "a" * 2_000_000 + ",label\n",
     "utf-16.csv": "age,label\n1,low\n".encode("utf-16"),
     "not-text.csv": bytes(range(256)) * 100,
-    "bomb.csv.gz": gzip.compress(bytes(100_000_000)),
+    "bomb.csv.gz": lambda: gzip.compress(bytes(100_000_000)),
     "not-gzip.csv.gz": b"age,label\n",
     "not-xz.csv.xz": b"\xfd7zXZ\x00" + bytes(100),
     "not-zstd.csv.zst": b"\x28\xb5\x2f\xfd" + b"\xff" * 100,
     "nothing.parquet": "",
     "not-parquet.parquet": b"PAR1" + bytes(100) + b"PAR1",
     "a-large-footer.parquet": b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1",
-    "wide.parquet": parquet(**{f"c{i}": [1] for i in range(MAX_COLUMNS + 1)}),
-    "lists.parquet": parquet(age=[[1]], income=[{"a": 1}], color=["red"], smoker=[True], label=["low"], name=["x"]),
-    "cut.parquet": parquet(age=[1])[:-9],
+    "wide.parquet": lambda: parquet(**{f"c{i}": [1] for i in range(MAX_COLUMNS + 1)}),
+    "lists.parquet": lambda: parquet(
+        age=[[1]], income=[{"a": 1}], color=["red"], smoker=[True], label=["low"], name=["x"]
+    ),
+    "cut.parquet": lambda: parquet(age=[1])[:-9],
 }
 
 
@@ -183,7 +188,8 @@ def bounded(run):
     return invoke
 
 
-def put(path: Path, content: str | bytes) -> Path:
+def put(path: Path, content: Content) -> Path:
+    content = content() if callable(content) else content
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
@@ -216,7 +222,7 @@ def test_certificates(bounded, model, tmp_path, name):
         assert bounded("verify", file).exit_code > 0 or name == "notes of numbers"  # they change no claim
 
 
-ARCHIVES = {
+ARCHIVES: dict[str, Content] = {
     "nothing": b"",
     "a start": b"PK\x03\x04",
     "a start and zeros": b"PK\x03\x04" + bytes(10_000),
@@ -235,10 +241,10 @@ def archive(parts: dict[str, bytes], kind: int = zipfile.ZIP_STORED) -> bytes:
 
 PARTS = ("header.json", "coef.npy", "intercept.npy", "coef_noise.npy", "intercept_noise.npy")
 ARCHIVES |= {
-    "a bomb": archive(dict.fromkeys(PARTS, bytes(1 << 26)), zipfile.ZIP_DEFLATED),
-    "empty parts": archive(dict.fromkeys(PARTS, b"")),
-    "brackets": archive(dict.fromkeys(PARTS, b"[" * 100_000)),
-    "many parts": archive({f"{i}": b"" for i in range(20_000)}),
+    "a bomb": lambda: archive(dict.fromkeys(PARTS, bytes(1 << 26)), zipfile.ZIP_DEFLATED),
+    "empty parts": lambda: archive(dict.fromkeys(PARTS, b"")),
+    "brackets": lambda: archive(dict.fromkeys(PARTS, b"[" * 100_000)),
+    "many parts": lambda: archive({f"{i}": b"" for i in range(20_000)}),
 }
 
 
