@@ -384,7 +384,8 @@ def _run_counts(summary: Summary) -> list[str]:
     for method, (small, large) in counts.items():
         rows[_span(small), _span(large)].append(method)
     head = ["method", f"runs of a point on tables with fewer than {SMALL:,} rows", "on others"]
-    return as_table(head, [[", ".join(methods), *spans] for spans, methods in rows.items()]) if rows else []
+    table = as_table(head, [[", ".join(methods), *spans] for spans, methods in rows.items()])
+    return ["**Numbers of runs**:", "", *table] if rows else []
 
 
 def _span(counts: set[int]) -> str:

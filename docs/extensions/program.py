@@ -34,7 +34,7 @@ def forms() -> str:
     """Return what ``auto`` chooses and why, as Markdown: the lines of the table, and the words and numbers in them."""
     facts = [node for node in _source(SETTINGS) + _source(DEFAULT) if isinstance(node, ast.ClassDef)]
     words = {
-        node.name: ast.get_docstring(node)
+        node.name: _line(node)
         for owner in facts
         if owner.name == "Facts"
         for node in owner.body
@@ -69,9 +69,7 @@ def signal() -> str:
     """Return the powers of the signal that rules are functions of, as Markdown."""
     powers = next(node for node in _source(SIGNAL) if isinstance(node, ast.ClassDef) and node.name == "Signal")
     words = [node for node in powers.body if isinstance(node, ast.FunctionDef) and "property" in ast.unparse(node)]
-    return "\n".join(
-        ["| word | is |\n|---|---|", *(f"| `{word.name}` | {ast.get_docstring(word)} |" for word in words)]
-    )
+    return "\n".join(["| word | is |\n|---|---|", *(f"| `{word.name}` | {_line(word)} |" for word in words)])
 
 
 def _settings(lines: list[tuple[str, ast.Call]]) -> str:
@@ -83,7 +81,7 @@ def _settings(lines: list[tuple[str, ast.Call]]) -> str:
         rules += re.sub("that of `.*`", "", classes + numbers)
     sources = [node for node in _source(SETTINGS) + _source(DEFAULT) if isinstance(node, ast.FunctionDef)]
     used = {
-        ast.unparse(node).splitlines()[0][4:-1]: ast.get_docstring(node)
+        ast.unparse(node).splitlines()[0][4:-1]: _line(node)
         for node in sources
         if re.search(rf"\b{node.name}\b", rules)
     }
@@ -126,7 +124,12 @@ def _arguments(line: ast.Call, *names: str) -> dict[str, ast.expr]:
 
 
 def _text(node: ast.expr) -> str:
-    return str(ast.literal_eval(node))
+    return " ".join(str(ast.literal_eval(node)).split())  # a cell is one line
+
+
+def _line(node: ast.FunctionDef) -> str:
+    """Return a docstring as one line, for a cell."""
+    return " ".join((ast.get_docstring(node) or "").split())
 
 
 def _rule(node: ast.expr) -> str:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from discreet.default.table import FORMS, SETTINGS, SHARES
+from tests.docs.pages import ROOT
 
 pytest.importorskip("markdown")
 
@@ -33,3 +34,13 @@ def test_settings_and_shares_have_their_rules_and_reasons():
             assert callable(rule) or shown == f"`{rule}`"
             assert "lambda" not in shown
             assert not re.search(r"\bs\b", shown)
+
+
+def test_pages_get_whole_tables():
+    """A line break within a cell would end its table."""
+    names = ("choosing-a-solver.md", "solvers/recipe.md")
+    lines = [line for name in names for line in (ROOT / "docs" / name).read_text(encoding="utf-8").splitlines()]
+    for name in ("forms", "signal", "names", "settings"):
+        assert lines.count(f"<!-- {name} -->") == 1
+        table = getattr(program, name)().splitlines()
+        assert all(line.startswith("|") and line.endswith("|") for line in table if line)
