@@ -1,28 +1,33 @@
-"""Effects for a population: a forest plot from the model's summary, the same numbers as a table, and their caveats.
+"""Sections about coefficients and effects for a population: figures, the same numbers as tables, and their caveats.
 
-Ratios lie on one logarithmic scale, which ends where the widest intervals do, at ratios of 1000 at the most.
-Differences have their columns' units, so each has a scale of its own, with 0 in the middle.
+The figure of coefficients has one row per coefficient, in the schema's order. Units differ from column to column, so
+each column has a scale of its own, with 0 in the middle: what may be compared is the cells of one column, and a dot
+with its own whiskers. Nothing is ranked, and no dot looks different from another: intervals of the noise alone do not
+tell effects from none.
+
+Effects for a population come from the model's summary. Ratios lie on one logarithmic scale, which ends where the widest
+intervals do, at ratios of 1000 at the most. Differences have their columns' units, so each has a scale of its own.
 
 Columns with knots have curves, as SVG: the effect over the column's range, with a band for the whole curve.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from discreet.inference.intervals import rounded
 from discreet.inference.pictures import WIDEST, ratio_ticks
 from discreet.inference.text import DASH, hidden_text
-from discreet.report.page import isolated, number, paragraphs, round_ticks, table
+from discreet.report.figures import WIDTH, Axes, details, forest, mark, panel, panels, strip
+from discreet.report.page import MINUS, isolated, number, paragraphs, round_ticks, table
 
 if TYPE_CHECKING:
     from discreet.inference.summary import Summary
     from discreet.models.term_effects import TermEffect
 
 
-WIDTH, HEIGHT = 400.0, 240.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 34.0, 44.0
 FIRST_CURVES = 8
 """Panels that are shown before the rest is folded away."""
 LONGEST = 36
@@ -35,61 +40,198 @@ NOISE_ONLY = (
 )
 Point = tuple[float, float, float, float]
 """A value of the column, the effect there, and the ends of the band; NaN where noise hides it."""
+FIRST_COEFFICIENTS = 45
+"""Rows of the figure of coefficients that are shown before the rest is folded away."""
+ZERO = ((0.0, "0"),)
+_INTERCEPTS = {"intercept", "(intercept)", "intercept_"}
 
 
 @dataclass(frozen=True)
-class _Frame:
-    """A panel's axes."""
+class Coefficient:
+    """One coefficient, with what the noise leaves open.
 
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
+    ``name`` is what a reader should see, such as ``"workclass = private"``; cells of one ``column`` are shown together;
+    ``output`` is the class, where there are several; ``half_width`` is that of its interval, None where it is not
+    known; ``unit`` is what the coefficient is per, such as ``"true against false"``.
+    """
 
-    def x(self, value: float) -> float:
-        low, high = self.x_range
-        return LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / (high - low)
+    name: str
+    column: str
+    output: str
+    value: float
+    half_width: float | None = None
+    unit: str = ""
 
-    def y(self, value: float) -> float:
-        low, high = self.y_range
-        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - (min(max(value, low), high) - low) / (high - low))
+    @property
+    def is_intercept(self) -> bool:
+        """Whether it belongs to no column."""
+        return not self.column and self.name.lower() in _INTERCEPTS
+
+    @property
+    def reach(self) -> float:
+        """How far from 0 its dot or a whisker gets."""
+        return abs(self.value) + self._whisker
+
+    @property
+    def _whisker(self) -> float:
+        return self.half_width if self.half_width is not None and math.isfinite(self.half_width) else 0.0
+
+    @property
+    def text(self) -> str:
+        """The value ± its half-width, rounded to the noise."""
+        value, half_width = rounded(self.value, self.half_width)
+        return _signed(f"{value} ± {half_width}" if half_width else value)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the figure: a heading, or a coefficient on its column's scale."""
+
+    label: str
+    depth: int
+    unit: str = ""
+    coefficient: Coefficient | None = None
+    scale: float = 1.0
+
+
+def coefficient_figure(coefficients: Sequence[Coefficient]) -> str:
+    """Dots and whiskers, column by column."""
+    drawn = [c for c in coefficients if not c.is_intercept and math.isfinite(c.value)]
+    if not drawn:
+        return ""
+    rows, cut = _rows(drawn)
+    first, rest = rows[:cut], rows[cut:]
+    description = (
+        f"Dot and whisker figure of {len(drawn)} coefficients, column by column. The table below has the numbers."
+    )
+    parts = [forest(list(map(_line, first)), ZERO, (-1.0, 1.0), description)]
+    if rest:
+        more = sum(row.coefficient is not None for row in rest)
+        spoken = f"The figure goes on with {more} coefficients."
+        folded = forest(list(map(_line, rest)), ZERO, (-1.0, 1.0), spoken)
+        parts.append(details(f"{more} more coefficients", folded))
+    return "\n".join(parts)
+
+
+def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
+    """All numbers, to read and to copy."""
+    several, units = any(c.output for c in coefficients), any(c.unit for c in coefficients)
+    has_noise = any(c.half_width is not None for c in coefficients)
+    head = ["coefficient", *(["output"] if several else []), *(["unit"] if units else []), "value"]
+    head += [f"± (half-width, {100 * level:g}%)"] if has_noise else []
+    rows = []
+    for c in in_order(coefficients):
+        value, half_width = rounded(c.value, c.half_width)
+        cells = [f'<th scope="row">{isolated(c.name)}</th>']
+        cells += [f"<td>{isolated(c.output)}</td>"] if several else []
+        cells += [f"<td>{isolated(c.unit)}</td>"] if units else []
+        cells.append(f'<td class="number">{_signed(value)}</td>')
+        cells += [f'<td class="number">{half_width}</td>'] if has_noise else []
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    numeric = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
+    return table(head, rows, label="Coefficients", numeric=numeric)
+
+
+def _signed(text: str) -> str:
+    """A number with a real minus in front."""
+    return MINUS + text[1:] if text.startswith("-") else text
+
+
+def _groups(coefficients: Iterable[Coefficient]) -> list[list[Coefficient]]:
+    """One list per column, in the order in which the columns come."""
+    groups: dict[tuple[str, str], list[Coefficient]] = {}
+    for c in coefficients:
+        groups.setdefault((c.column, "" if c.column else c.name), []).append(c)
+    return list(groups.values())
+
+
+def in_order(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
+    """The figure's order, the intercept last."""
+    slopes = [c for group in _groups(c for c in coefficients if not c.is_intercept) for c in group]
+    return [*slopes, *(c for c in coefficients if c.is_intercept)]
+
+
+def _rows(coefficients: Sequence[Coefficient]) -> tuple[list[_Row], int]:
+    """The lines of the figure, and after how many of them the rest is folded away: between columns where possible."""
+    rows: list[_Row] = []
+    cut = 0
+    for group in _groups(coefficients):
+        rows += _group_rows(group)
+        cut = len(rows) if len(rows) <= FIRST_COEFFICIENTS else cut
+    if len(rows) <= FIRST_COEFFICIENTS + 5:
+        return rows, len(rows)
+    return rows, cut if cut >= FIRST_COEFFICIENTS // 2 else FIRST_COEFFICIENTS
+
+
+def _group_rows(group: list[Coefficient]) -> list[_Row]:
+    names, scale = list(dict.fromkeys(c.name for c in group)), max(c.reach for c in group)
+    nested = len(names) > 1
+    rows = [_Row(group[0].column, 0)] if nested else []
+    for name in names:
+        cells = [c for c in group if c.name == name]
+        label, unit = _cell_name(name, group[0].column) if nested else name, cells[0].unit
+        if len(cells) == 1 and not cells[0].output:
+            rows.append(_Row(label, int(nested), unit, cells[0], scale))
+        else:
+            rows.append(_Row(label, int(nested), unit))
+            rows += [_Row(c.output, int(nested) + 1, "", c, scale) for c in cells]
+    return rows
+
+
+def _cell_name(name: str, column: str) -> str:
+    """What a cell is called under its column's heading: "workclass = private" is "private"."""
+    rest = name.removeprefix(column)
+    if rest == name or not rest or rest[0] not in " =:[_(":
+        return name
+    rest = rest.strip(" =:_")
+    return rest[1:-1] if rest[:1] + rest[-1:] in ("[]", "()") else rest or name
+
+
+def _line(row: _Row) -> str:
+    if row.coefficient is None:
+        return strip(row.label, row.depth, unit=row.unit)
+    c, ends = row.coefficient, (-row.scale, row.scale)
+    half = c.half_width if c.half_width is not None and math.isfinite(c.half_width) else math.nan
+    unit = "" if row.label.endswith(row.unit) else row.unit
+    return strip(row.label, row.depth, mark(ends, c.value, c.value - half, c.value + half), c.text, unit)
 
 
 def effect_curves(summary: "Summary") -> str:
     """A panel for each column with knots, and for each class; nothing without knots."""
-    panels = []
+    drawn = []
     for column in summary.structure.shapes:
         for group, curve in summary.curve_columns(column).items():
             points = list(
                 zip(*(curve[name].tolist() for name in ("x", "effect", "band_low", "band_high")), strict=True)
             )
             against = f", against {number(float(curve['reference'][0]))}"
-            panels.append(_panel(f"{group}: {column}" if summary.blocks else column, against, points, summary.ratio))
-    if not panels:
-        return ""
+            drawn.append(_panel(f"{group}: {column}" if summary.blocks else column, against, points, summary.ratio))
     note = (
         f"The {summary.ratio or 'effect'} of each value against one of them. The band covers the whole curve, in "
         f"{100 * summary.level:g}% of studies; gaps are hidden by noise. Where a column is in products with others, "
         "the curve is at 0, or the base, of these."
     )
-    first, rest = panels[:FIRST_CURVES], panels[FIRST:]
-    more = f"<details><summary>{len(rest)} more curves</summary>{_group(rest)}</details>" if rest else ""
-    return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([note], 'note')}"
+    return _curves(drawn, note)
 
 
 def noise_curves(effects: "Sequence[TermEffect]", deviations: float) -> str:
     """A panel for each effect of a number, with a band of so many deviations of the privacy noise."""
-    panels, several = [], len({effect.output for effect in effects}) > 1
+    drawn, several = [], len({effect.output for effect in effects}) > 1
     for effect in effects:
         half = [0.0] * len(effect.values) if effect.noise is None else (deviations * effect.noise).tolist()
         points = [(x, y, y - h, y + h) for x, y, h in zip(effect.values, effect.effect.tolist(), half, strict=True)]
         name = f"{effect.output}: {effect.column}" if several else effect.column
-        panels.append(_panel(name, f" where {effect.other} = {effect.at}" if effect.other else "", points, ""))
-    first, rest = panels[:FIRST_CURVES], panels[FIRST:]
-    more = f"<details><summary>{len(rest)} more curves</summary>{_group(rest)}</details>" if rest else ""
-    return f"<h3>Curves</h3>\n{_group(first)}{more}\n{paragraphs([NOISE_ONLY], 'note')}" if panels else ""
+        drawn.append(_panel(name, f" where {effect.other} = {effect.at}" if effect.other else "", points, ""))
+    return _curves(drawn, NOISE_ONLY)
 
 
-def _group(panels: Sequence[str]) -> str:
-    return f'<div class="panels">{"".join(panels)}</div>'
+def _curves(drawn: Sequence[str], note: str) -> str:
+    """Return the first panels, and the rest folded away; nothing without panels."""
+    if not drawn:
+        return ""
+    first, rest = drawn[:FIRST_CURVES], drawn[FIRST_CURVES:]
+    more = details(f"{len(rest)} more curves", panels(rest)) if rest else ""
+    return f"<h3>Curves</h3>\n{panels(first)}{more}\n{paragraphs([note], 'note')}"
 
 
 def _panel(name: str, against: str, points: Sequence[Point], ratio: str) -> str:
@@ -97,23 +239,19 @@ def _panel(name: str, against: str, points: Sequence[Point], ratio: str) -> str:
     ends = [y for _, *values in limited for y in values if math.isfinite(y)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.06 * (high - low) or 0.1
-    frame = _Frame((limited[0][0], limited[-1][0]), (low - room, high + room))
-    level = frame.y(0.0)
-    body = [f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>']
+    axes = Axes((limited[0][0], limited[-1][0]), (low - room, high + room))
+    body = [axes.level(0.0)]
     for piece in _pieces(limited):
-        top = [(frame.x(x), frame.y(end)) for x, _, _, end in piece]
-        bottom = [(frame.x(x), frame.y(end)) for x, _, end, _ in reversed(piece)]
-        body.append(f'<path class="range" d="{_path([*top, *bottom])}Z"/>')
-        body.append(f'<path class="curve" d="{_path([(frame.x(x), frame.y(y)) for x, y, _, _ in piece])}"/>')
-    ticks = ratio_ticks(low, high, 5) if ratio else [(t, number(t)) for t in round_ticks(low, high, 5)]
-    title = f"{name if len(name) <= LONGEST else name[: LONGEST - 1] + '…'}{against}"
+        body.append(axes.band([(x, low, high) for x, _, low, high in piece]))
+        body.append(axes.curve([(x, effect) for x, effect, _, _ in piece]))
     if len(body) == 1:
-        body.append(f'<text x="{WIDTH / 2:g}" y="{level - 12:.1f}" text-anchor="middle">noise hides this curve</text>')
-    return (
-        f'<figure class="panel"><svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="'
-        f'{escape(f"Effect of {name}{against}: {_spoken(points, ratio)}")}">'
-        f'<text class="title" x="0" y="14">{escape(title)}</text>{_grid(frame, ticks)}{"".join(body)}</svg></figure>'
-    )
+        hidden = axes.y(0.0) - 12
+        body.append(f'<text x="{WIDTH / 2:g}" y="{hidden:.1f}" text-anchor="middle">noise hides this curve</text>')
+    title = f"{name if len(name) <= LONGEST else name[: LONGEST - 1] + '…'}{against}"
+    spoken = f"Effect of {name}{against}: {_spoken(points, ratio)}"
+    x_ticks = [(at, number(at)) for at in round_ticks(*axes.x_range, 6)]
+    y_ticks = ratio_ticks(low, high, 5) if ratio else [(at, number(at)) for at in round_ticks(low, high, 5)]
+    return panel(title, spoken, axes, body, x_ticks, y_ticks)
 
 
 def _within(point: Point) -> Point:
@@ -140,24 +278,6 @@ def _spoken(points: Sequence[Point], ratio: str) -> str:
     return ", ".join(f"{text} at {number(place[0])}" for text, place in zip(texts, places, strict=True))
 
 
-def _grid(frame: _Frame, ticks: Sequence[tuple[float, str]]) -> str:
-    lines = "".join(
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{frame.y(at):.1f}" y2="{frame.y(at):.1f}"/>'
-        f'<text x="{LEFT - 7}" y="{frame.y(at) + 4:.1f}" text-anchor="end">{escape(text)}</text>'
-        for at, text in ticks
-    )
-    names = "".join(
-        f'<text x="{frame.x(at):.1f}" y="{HEIGHT - BOTTOM + 17}" text-anchor="middle">{escape(number(at))}</text>'
-        for at in round_ticks(*frame.x_range, 6)
-    )
-    floor = HEIGHT - BOTTOM
-    return f'{lines}<line class="zero" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>{names}'
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-
-
 EFFECTS = (
     "What the same model would find on the whole population that the records were drawn from. Numbers are per 1 of the "
     "column, or per the unit in its name; truth is against falsehood, categories and knots are against their base. "
@@ -166,7 +286,6 @@ EFFECTS = (
 CAUTION = "caution"
 BELOW = ("target", "classes", "weights", "bias")
 """What a summary says that belongs below its numbers."""
-MARGIN = 4.0  # percent of a strip that stays empty at each end
 LARGEST = 700.0
 """A logarithm whose exponential is beyond double precision."""
 FIRST = 60
@@ -267,11 +386,11 @@ def _forest(effects: Sequence[_Effect], ratio: str) -> str:
     lines, group = [], ""
     for effect in drawn:
         if effect.group and effect.group != group:
-            lines.append(_line("row heading", effect.group, "", ""))
+            lines.append(strip(effect.group, 0))
         group = effect.group or group
         reach = max((abs(x) for x in effect.at if math.isfinite(x)), default=0.0)
         scale = common if ratio else (-reach, reach)
-        lines.append(_line(f"row deep{int(bool(effect.group))}", effect.name, _mark(effect, scale), effect.cells[0]))
+        lines.append(strip(effect.name, int(bool(effect.group)), mark(scale, *effect.at), effect.cells[0]))
     first, rest = lines[:FIRST], lines[FIRST:]
     description = f"Forest plot of {len(drawn)} effects with their intervals. The table below has the numbers."
     note = (
@@ -279,52 +398,9 @@ def _forest(effects: Sequence[_Effect], ratio: str) -> str:
         if ratio
         else "Dots are the effects, whiskers their intervals, each on a scale of its own; the line is at 0: no effect."
     )
-    axis = _axis(common, ratio)
-    figure = f'<div role="img" aria-label="{description}">{"".join(first)}{axis}</div><figcaption>{note}</figcaption>'
-    shown = f'<figure class="forest">{figure}</figure>'
-    if not rest:
-        return shown
-    folded = (
-        f'<figure class="forest"><div role="img" aria-label="The plot goes on.">{"".join(rest)}{axis}</div></figure>'
-    )
-    return f"{shown}<details><summary>{len(rest)} more lines</summary>{folded}</details>"
-
-
-def _at(value: float, scale: tuple[float, float]) -> str:
-    low, high = scale
-    share = (min(max(value, low), high) - low) / (high - low) if high > low else 0.5
-    return f"{MARGIN + (100 - 2 * MARGIN) * share:.2f}%"
-
-
-def _mark(effect: _Effect, scale: tuple[float, float]) -> str:
-    """The line of no effect, and on it the effect with its interval."""
-    nothing = _at(0.0, scale)
-    none = f'<line class="zero" x1="{nothing}" x2="{nothing}" y1="0" y2="100%"/>'
-    if not effect.shown:
-        return none
-    value, low, high = (_at(x, scale) for x in effect.at)
-    whisker = f'<line class="whisker" x1="{low}" x2="{high}" y1="50%" y2="50%"/>'
-    return f'{none}{whisker}<circle class="dot" cx="{value}" cy="50%" r="4.2"/>'
-
-
-def _line(kind: str, label: str, mark: str, value: str) -> str:
-    return (
-        f'<div class="{kind}"><span class="label">{isolated(label)}</span><span class="strip"><svg>{mark}</svg></span>'
-        f'<span class="value">{escape(value)}</span></div>'
-    )
-
-
-def _axis(scale: tuple[float, float], ratio: str) -> str:
-    """Round ratios that are not too near one another, or 0 alone."""
-    low, high = scale if ratio else (-1.0, 1.0)
-    places = ratio_ticks(low, high) if ratio else [(0.0, "0")]
-    texts = "".join(
-        f'<text x="{_at(at, (low, high))}" y="14" text-anchor="middle">{text}</text>' for at, text in places
-    )
-    return (
-        f'<div class="row axis"><span class="label"></span><span class="strip"><svg>{texts}</svg></span>'
-        '<span class="value"></span></div>'
-    )
+    ticks, scale = (ratio_ticks(*common), common) if ratio else (ZERO, (-1.0, 1.0))
+    shown = forest(first, ticks, scale, description, note)
+    return shown + (details(f"{len(rest)} more lines", forest(rest, ticks, scale, "The plot goes on.")) if rest else "")
 
 
 def _table(effects: Sequence[_Effect], summary: "Summary") -> str:
@@ -355,4 +431,4 @@ def _details(summary: "Summary") -> str:
     )
     description = "Coefficients, standard errors, and how much wider they are than without privacy (inflation)"
     shown = table(head, body, label=description, numeric=range(1, len(head)), kind="wide stacked")
-    return f"<details><summary>{description}</summary>{shown}</details>"
+    return details(description, shown)

@@ -15,17 +15,15 @@ from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, de
 from discreet.inference.summary import Summary, shown_effects
 from discreet.ledger.account import Spent
 from discreet.models.search_price import facts_of
-from discreet.report.effects_section import effects_section, noise_curves
-from discreet.report.model_sections import (
+from discreet.report.effects_section import (
     Coefficient,
-    CostForecast,
-    Score,
     coefficient_figure,
     coefficient_table,
-    cost_forecast,
-    curves_section,
-    scores_section,
+    effects_section,
+    noise_curves,
 )
+from discreet.report.figures import details
+from discreet.report.model_sections import CostForecast, Score, cost_forecast, curves_section, scores_section
 from discreet.report.page import (
     certificate_in,
     certificate_section,
@@ -199,7 +197,7 @@ class ModelReport:
                 coefficient_figure([c for c in self.coefficients if c.column not in curved]) if with_noise else "",
                 paragraphs(notes, "note"),
                 noise_curves(self.curves, deviations(self.level, pure=self.certificate.delta == 0)),
-                f"<details><summary>The numbers of all {len(self.coefficients)}, as a table</summary>{shown}</details>",
+                details(f"The numbers of all {len(self.coefficients)}, as a table", shown),
             ]
         )
 

@@ -1,23 +1,17 @@
-"""Sections about the model: coefficients, released scores, and what privacy would cost by a forecast.
-
-The figure of coefficients is a list of rows, each with a label, a strip and a number, in the order in which the
-coefficients come: a schema's. Units differ from column to column, so each column has a scale of its own, with 0 in the
-middle: what may be compared is the cells of one column, and a dot with its own whiskers. Nothing is ranked, and no dot
-looks different from another: intervals of the noise alone do not tell effects from none.
-"""
+"""Sections about scores that were released, and about what privacy would cost, by a forecast."""
 
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certificate import Certificate
 from discreet.errors import AccountingError, DiscreetError, Unsupported
-from discreet.inference.intervals import rounded
-from discreet.models.scores import SHARES_AT, words_of
+from discreet.models.scores import SHARES_AT, ScorePart, words_of
+from discreet.report.figures import LEFT, TOP, Axes, panel, panels
 from discreet.report.page import MINUS, isolated, number, paragraphs, percent, round_ticks, short, table
 
 if TYPE_CHECKING:
@@ -26,211 +20,9 @@ if TYPE_CHECKING:
     from discreet.models.forecast.synthetic import Groups
 
 
-FIRST = 45  # rows of the figure that are shown before the rest is folded away
-REACH = 46.0  # percent of a strip, from 0 in the middle to the end of a column's scale
-_INTERCEPTS = {"intercept", "(intercept)", "intercept_"}
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """One coefficient, with what the noise leaves open.
-
-    Parameters
-    ----------
-    name
-        As a reader should see it: ``"age"``, or a cell such as ``"workclass = private"``.
-    column
-        The column of the table that it belongs to; cells of one column are shown together. ``""`` for none.
-    output
-        The class, where there are several outputs; else ``""``.
-    value, half_width
-        The coefficient, and half the width of its interval; None where that is not known.
-    unit
-        What the coefficient is per: ``"per 1"``, ``"true against false"``.
-    """
-
-    name: str
-    column: str
-    output: str
-    value: float
-    half_width: float | None = None
-    unit: str = ""
-
-    @property
-    def is_intercept(self) -> bool:
-        """Whether it belongs to no column."""
-        return not self.column and self.name.lower() in _INTERCEPTS
-
-    @property
-    def reach(self) -> float:
-        """How far from 0 its dot or a whisker gets."""
-        return abs(self.value) + self._whisker
-
-    @property
-    def _whisker(self) -> float:
-        return self.half_width if self.half_width is not None and math.isfinite(self.half_width) else 0.0
-
-    @property
-    def text(self) -> str:
-        """The value ± its half-width, rounded to the noise."""
-        value, half_width = rounded(self.value, self.half_width)
-        return _signed(f"{value} ± {half_width}" if half_width else value)
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A line of the figure: a heading, or a coefficient on its column's scale."""
-
-    label: str
-    depth: int
-    unit: str = ""
-    coefficient: Coefficient | None = None
-    scale: float = 1.0
-
-
-def coefficient_figure(coefficients: Sequence[Coefficient]) -> str:
-    """Dots and whiskers, column by column."""
-    drawn = [c for c in coefficients if not c.is_intercept and math.isfinite(c.value)]
-    if not drawn:
-        return ""
-    rows, cut = _rows(drawn)
-    first, rest = rows[:cut], rows[cut:]
-    description = (
-        f"Dot and whisker figure of {len(drawn)} coefficients, column by column. The table below has the numbers."
-    )
-    parts = [_forest(first, description)]
-    if rest:
-        more = sum(row.coefficient is not None for row in rest)
-        folded = _forest(rest, f"The figure goes on with {more} coefficients.")
-        parts.append(f"<details><summary>{more} more coefficients</summary>{folded}</details>")
-    return "\n".join(parts)
-
-
-def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
-    """All numbers, to read and to copy."""
-    several, units = any(c.output for c in coefficients), any(c.unit for c in coefficients)
-    has_noise = any(c.half_width is not None for c in coefficients)
-    head = ["coefficient", *(["output"] if several else []), *(["unit"] if units else []), "value"]
-    head += [f"± (half-width, {100 * level:g}%)"] if has_noise else []
-    rows = []
-    for c in in_order(coefficients):
-        value, half_width = rounded(c.value, c.half_width)
-        cells = [f'<th scope="row">{isolated(c.name)}</th>']
-        cells += [f"<td>{isolated(c.output)}</td>"] if several else []
-        cells += [f"<td>{isolated(c.unit)}</td>"] if units else []
-        cells.append(f'<td class="number">{_signed(value)}</td>')
-        cells += [f'<td class="number">{half_width}</td>'] if has_noise else []
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    numeric = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
-    return table(head, rows, label="Coefficients", numeric=numeric)
-
-
-def _signed(text: str) -> str:
-    """A number with a real minus in front."""
-    return MINUS + text[1:] if text.startswith("-") else text
-
-
-def _groups(coefficients: Iterable[Coefficient]) -> list[list[Coefficient]]:
-    """One list per column, in the order in which the columns come."""
-    groups: dict[tuple[str, str], list[Coefficient]] = {}
-    for c in coefficients:
-        groups.setdefault((c.column, "" if c.column else c.name), []).append(c)
-    return list(groups.values())
-
-
-def in_order(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
-    """The figure's order, the intercept last."""
-    slopes = [c for group in _groups(c for c in coefficients if not c.is_intercept) for c in group]
-    return [*slopes, *(c for c in coefficients if c.is_intercept)]
-
-
-def _rows(coefficients: Sequence[Coefficient]) -> tuple[list[_Row], int]:
-    """The lines of the figure, and after how many of them the rest is folded away: between columns where possible."""
-    rows: list[_Row] = []
-    cut = 0
-    for group in _groups(coefficients):
-        rows += _group_rows(group)
-        cut = len(rows) if len(rows) <= FIRST else cut
-    if len(rows) <= FIRST + 5:
-        return rows, len(rows)
-    return rows, cut if cut >= FIRST // 2 else FIRST
-
-
-def _group_rows(group: list[Coefficient]) -> list[_Row]:
-    names, scale = list(dict.fromkeys(c.name for c in group)), max(c.reach for c in group)
-    nested = len(names) > 1
-    rows = [_Row(group[0].column, 0)] if nested else []
-    for name in names:
-        cells = [c for c in group if c.name == name]
-        label, unit = _within(name, group[0].column) if nested else name, cells[0].unit
-        if len(cells) == 1 and not cells[0].output:
-            rows.append(_Row(label, int(nested), unit, cells[0], scale))
-        else:
-            rows.append(_Row(label, int(nested), unit))
-            rows += [_Row(c.output, int(nested) + 1, "", c, scale) for c in cells]
-    return rows
-
-
-def _within(name: str, column: str) -> str:
-    """What a cell is called under its column's heading: "workclass = private" is "private"."""
-    rest = name.removeprefix(column)
-    if rest == name or not rest or rest[0] not in " =:[_(":
-        return name
-    rest = rest.strip(" =:_")
-    return rest[1:-1] if rest[:1] + rest[-1:] in ("[]", "()") else rest or name
-
-
-def _forest(rows: Sequence[_Row], description: str) -> str:
-    body = "".join(_line(row) for row in rows)
-    return f'<figure class="forest"><div role="img" aria-label="{description}">{body}{_zero()}</div></figure>'
-
-
-def _line(row: _Row) -> str:
-    kind, mark, value = f"row deep{row.depth}", "", ""
-    if row.coefficient is None:
-        kind += " heading"
-    else:
-        mark, value = _mark(row.coefficient, row.scale), row.coefficient.text
-    unit = f" <small>{isolated(row.unit)}</small>" if row.unit and not row.label.endswith(row.unit) else ""
-    return (
-        f'<div class="{kind}"><span class="label">{isolated(row.label)}{unit}</span><span class="strip"><svg>'
-        f'<line class="zero" x1="50%" x2="50%" y1="0" y2="100%"/>{mark}</svg></span>'
-        f'<span class="value">{value}</span></div>'
-    )
-
-
-def _mark(c: Coefficient, scale: float) -> str:
-    def at(value: float) -> str:
-        share = value / scale if 0 < scale < math.inf else 0.0
-        return f"{50 + REACH * min(max(share, -1.0), 1.0):.2f}%"
-
-    whisker = ""
-    if c.half_width is not None and math.isfinite(c.half_width):
-        ends = at(c.value - c.half_width), at(c.value + c.half_width)
-        whisker = f'<line class="whisker" x1="{ends[0]}" x2="{ends[1]}" y1="50%" y2="50%"/>'
-    return f'{whisker}<circle class="dot" cx="{at(c.value)}" cy="50%" r="4.2"/>'
-
-
-def _zero() -> str:
-    return (
-        '<div class="row axis"><span class="label"></span><span class="strip"><svg>'
-        '<text x="50%" y="14" text-anchor="middle">0</text></svg></span><span class="value"></span></div>'
-    )
-
-
 _SAID = "Scores that were released. What a score cost comes on top of what the model cost."
 _CALIBRATION = "calibration error"
 _SIDE, _EDGE = 200.0, 34.0
-
-
-@dataclass(frozen=True)
-class ScorePart:
-    """One of several numbers of a score: a group's, a class's, a tenth's, a cell's; NaN where nothing can be said."""
-
-    name: str
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -274,7 +66,9 @@ class Score:
         words, stored, n = words_of(score["metric"]), score["certificate"], score["n"]
         low, high, level = (_number(score[name]) for name in ("low", "high", "level"))
         parts = tuple(
-            ScorePart(str(part["name"]), *(_number(part[name]) for name in ("value", "low", "high")))
+            ScorePart(
+                str(part["name"]), _number(part["value"]), _number(part["low"]), _number(part["high"]), None, None
+            )
             for part in score.get("parts", ())
         )
         rows = "rows" if n is None else f"{int(n):,} rows"
@@ -547,36 +341,16 @@ def _points(rows: "tuple[ForecastRow, ...]", x: "Callable[[ForecastRow], float]"
     return tuple(Simulated(x(row), row.gap, min(row.gaps), max(row.gaps)) for row in rows)
 
 
-WIDTH, HEIGHT = 400.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 34.0, 46.0
 LEAST_SPAN = 0.02  # of a score: smaller differences are noise of the simulation
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """A panel's axes: x is logarithmic; y is whatever ``height`` makes of it."""
-
-    x_low: float
-    x_high: float
-    y_low: float
-    y_high: float
-
-    def x(self, value: float) -> float:
-        share = (math.log(value) - math.log(self.x_low)) / (math.log(self.x_high) - math.log(self.x_low))
-        return LEFT + 8 + (WIDTH - LEFT - RIGHT - 16) * share
-
-    def y(self, value: float) -> float:
-        share = (value - self.y_low) / (self.y_high - self.y_low)
-        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - min(max(share, -0.02), 1.02))
 
 
 def curves_section(forecast: CostForecast) -> str:
     """Simulated losses, and what they are worth."""
     parts = []
     if forecast.over_epsilon:
-        panels = "".join(_panel_of(forecast, over_rows=over_rows) for over_rows in (False, True))
+        drawn = [_panel(forecast, over_rows=over_rows) for over_rows in (False, True)]
         said = "Line: mean loss. Band: smallest to largest loss of the simulated fits. Ring: this model's settings."
-        parts = [paragraphs([_answer(forecast)]), f'<div class="panels">{panels}</div>', paragraphs([said], "note")]
+        parts = [paragraphs([_answer(forecast)]), panels(drawn), paragraphs([said], "note")]
     return "\n".join([*parts, paragraphs(forecast.remarks, "note")])
 
 
@@ -611,82 +385,40 @@ def _answer(forecast: CostForecast) -> str:
     )
 
 
-def _panel_of(forecast: CostForecast, *, over_rows: bool) -> str:
+def _panel(forecast: CostForecast, *, over_rows: bool) -> str:
     points = forecast.over_rows if over_rows else forecast.over_epsilon
     everything = (*forecast.over_epsilon, *forecast.over_rows)
     high = max([0.0, *(point.most for point in everything)])
     low = min([0.0, *(point.least for point in everything)])
     margin = max(LEAST_SPAN - (high - low), 0.0) / 2
     room = 0.1 * (high - low + 2 * margin)
-    frame = _Frame(points[0].at, points[-1].at, low - margin - room, high + margin + room)
+    axes = Axes((points[0].at, points[-1].at), (low - margin - room, high + margin + room), is_log=True)
     here = float(forecast.n) if over_rows else forecast.epsilon
     nearest = min(points, key=lambda point: abs(math.log(point.at / here)))
-    line = _path([(frame.x(point.at), frame.y(point.lost)) for point in points])
-    band = [(frame.x(point.at), frame.y(point.most)) for point in points]
-    band += [(frame.x(point.at), frame.y(point.least)) for point in reversed(points)]
-    level = frame.y(0.0)
     body = [
-        f'<path class="range" d="{_path(band)}Z"/>',
-        f'<line class="level" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level:.1f}" y2="{level:.1f}"/>',
-        f'<text class="of-level" x="{LEFT + 4}" y="{level + 13:.1f}">without privacy</text>',
-        f'<path class="curve" d="{line}"/>',
-        *(f'<circle class="point" cx="{frame.x(p.at):.1f}" cy="{frame.y(p.lost):.1f}" r="3"/>' for p in points),
-        _ring(frame, nearest.at, nearest.lost, _shown(forecast, nearest.lost)),
+        axes.band([(point.at, point.least, point.most) for point in points]),
+        axes.level(0.0),
+        f'<text class="of-level" x="{LEFT + 4}" y="{axes.y(0.0) + 13:.1f}">without privacy</text>',
+        axes.curve([(point.at, point.lost) for point in points]),
+        *(f'<circle class="point" cx="{axes.x(p.at):.1f}" cy="{axes.y(p.lost):.1f}" r="3"/>' for p in points),
+        _ring(axes, nearest, _shown(forecast, nearest.lost)),
     ]
-    description = ", ".join(f"{_shown(forecast, p.lost)} at {_at(p.at, over_rows)}" for p in points)
-    ticks = round_ticks(frame.y_low, frame.y_high, 6)
-
-    def label(value: float) -> str:
-        return number(100 * value if forecast.score == "accuracy" else value)
-
-    what = "Points of accuracy lost" if forecast.score == "accuracy" else "R² lost"
-    title = f"{what}, over {'rows' if over_rows else 'epsilon'}"
-    return _panel(title, description, frame, body, [point.at for point in points], ticks, label, over_rows)
+    is_accuracy = forecast.score == "accuracy"
+    title = f"{'Points of accuracy' if is_accuracy else 'R²'} lost, over {'rows' if over_rows else 'epsilon'}"
+    spoken = f"{title}: " + ", ".join(f"{_shown(forecast, p.lost)} at {_at(p.at, over_rows)}" for p in points)
+    x_ticks = [(point.at, short(point.at) if over_rows else f"{point.at:.3g}") for point in points]
+    y_ticks = [(at, number(100 * at if is_accuracy else at)) for at in round_ticks(*axes.y_range, 6)]
+    name = "rows (logarithmic)" if over_rows else "epsilon (logarithmic; smaller is more private)"
+    return panel(title, spoken, axes, body, x_ticks, y_ticks, name)
 
 
-def _panel(
-    title: str,
-    description: str,
-    frame: _Frame,
-    body: Sequence[str],
-    places: Sequence[float],
-    ticks: Sequence[float],
-    label: Callable[[float], str],
-    over_rows: bool,
-) -> str:
-    floor = HEIGHT - BOTTOM
-    grid = "".join(
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{frame.y(t):.1f}" y2="{frame.y(t):.1f}"/>'
-        f'<text x="{LEFT - 7}" y="{frame.y(t) + 4:.1f}" text-anchor="end">{escape(label(t))}</text>'
-        for t in ticks
-    )
-    names = "".join(
-        f'<text x="{frame.x(at):.1f}" y="{floor + 17}" text-anchor="middle">'
-        f"{short(at) if over_rows else f'{at:.3g}'}</text>"
-        for at in places
-    )
-    axis = "rows (logarithmic)" if over_rows else "epsilon (logarithmic; smaller is more private)"
-    return (
-        f'<figure class="panel"><svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" '
-        f'aria-label="{escape(title)}: {escape(description)}">'
-        f'<text class="title" x="0" y="14">{escape(title)}</text>{grid}'
-        f'<line class="zero" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>{"".join(body)}{names}'
-        f'<text class="name" x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 8}" text-anchor="middle">{axis}</text>'
-        "</svg></figure>"
-    )
-
-
-def _ring(frame: _Frame, at: float, value: float, text: str) -> str:
-    x, y = frame.x(at), frame.y(value)
+def _ring(axes: Axes, point: Simulated, text: str) -> str:
+    x, y = axes.x(point.at), axes.y(point.lost)
     below = y + 24 if y < TOP + 40 else y - 13
     return (
         f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="7"/>'
         f'<text class="here" x="{x:.1f}" y="{below:.1f}" text-anchor="middle">{escape(text)}</text>'
     )
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def _at(place: float, over_rows: bool) -> str:

@@ -13,6 +13,7 @@ from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.ledger.account import Spent
+from discreet.report.figures import details
 from discreet.report.page import (
     DARK,
     LIGHT,
@@ -601,7 +602,7 @@ def checks_section(certificate: Certificate) -> str:
             '<h2 id="checks">Does the table fit the schema?</h2>',
             paragraphs([_ABOUT_CHECKS]),
             bullets(checked.lines()),
-            f"<details><summary>All counts, as a table</summary>{_counts(checked)}</details>",
+            details("All counts, as a table", _counts(checked)),
         ]
     )
 
