@@ -65,12 +65,10 @@ class Score:
     def _read(cls, score: Mapping[str, Any]) -> "Score":
         words, stored, n = words_of(score["metric"]), score["certificate"], score["n"]
         low, high, level = (_number(score[name]) for name in ("low", "high", "level"))
-        parts = tuple(
-            ScorePart(
-                str(part["name"]), _number(part["value"]), _number(part["low"]), _number(part["high"]), None, None
-            )
-            for part in score.get("parts", ())
-        )
+        parts = []
+        for part in score.get("parts", ()):
+            value, *ends = (_number(part[name]) for name in ("value", "low", "high"))
+            parts.append(ScorePart(str(part["name"]), value, ends[0], ends[1], None, None))
         rows = "rows" if n is None else f"{int(n):,} rows"
         epsilon, note = 0.0, f"on {rows} that were declared public"
         if stored is not None:
@@ -78,7 +76,7 @@ class Score:
             certificate.verify()
             note = f"on {rows}, with noise; {certificate.headline}"
             epsilon = certificate.epsilon
-        return cls(words, _number(score["value"]), low, high, level, epsilon, note, parts)
+        return cls(words, _number(score["value"]), low, high, level, epsilon, note, tuple(parts))
 
 
 def _number(value: Any) -> float:
