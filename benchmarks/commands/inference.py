@@ -55,7 +55,7 @@ def inference(
     texts = {"inference": markdown(files), "published": published(out)}
     for name, text in texts.items():
         (out / f"{name}.md").write_text(text + "\n", encoding="utf-8")
-        rewrite(page, text, name)
+        rewrite(page, text, name, shown=[])
         console.print(text, markup=False, soft_wrap=True)
     if figure is not None:
         save(inference_figure(dots(files)), figure)

@@ -36,7 +36,7 @@ def rewrite(page: Path | None, text: str, name: str, shown: Sequence[int] | None
         for file, rows in zip(names, tables, strict=True):
             with page.with_name(file).open("w", encoding="utf-8", newline="") as out:
                 csv.writer(out, lineterminator="\n").writerows(rows)
-        titles = [rows[1][0].partition(":")[0] or file for file, rows in zip(names, tables, strict=True)]
+        titles = [rows[1][0].partition(":")[0] or f"By {', '.join(rows[0][1:3])}" for rows in tables]
         links = [f"- [{title}]({file})" for title, file in zip(titles, names, strict=True)]
         text = "\n\n".join(filter(None, [text, "Tables as files:" if links else "", "\n".join(links)]))
     page.write_text(into_page(page.read_text(encoding="utf-8"), text, name), encoding="utf-8")
