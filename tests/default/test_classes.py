@@ -8,10 +8,9 @@ from scipy.optimize import minimize
 
 from discreet import Bounds, DPLogisticRegression
 from discreet.default.recipe import Recipe
-from discreet.default.target import best_constant, best_log_mean, class_shares, constant_doubt
-from discreet.losses import Gamma, Logistic, NegativeBinomial, Poisson, SmoothedHinge, Softmax, Tweedie
+from discreet.default.target import best_constant, class_shares
+from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import derivative, derivatives, value, values
-from discreet.testing import seeded
 from tests.covering import covering
 from tests.default.cases import RECIPES, run
 
@@ -95,16 +94,6 @@ def test_the_best_constants_of_several_classes_are_those_of_another_minimizer(sh
         np.testing.assert_allclose(found - found[0], np.log(shares) - math.log(shares[0]), atol=1e-3)
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
-def test_the_best_log_mean(strength):
-    grid = np.linspace(-8, 8, 160_001)
-    for mean in (0.01, 1.0, 7.0):
-        best = grid[np.argmin(np.exp(grid) - mean * grid + strength * grid**2 / 2)]
-        assert best_log_mean(Poisson(9.0), mean, strength) == pytest.approx(best, abs=2e-4)
-    for loss in (Poisson(9.0), Gamma(9.0, 9.0), Tweedie(1.5, 9.0, 9.0), NegativeBinomial(0.5, 9.0)):
-        assert best_log_mean(loss, 7.0, 0.0) == pytest.approx(math.log(7.0), abs=1e-4)
-
-
 def first_gradient(seen):
     """Of two classes an entry of it, asked of records as they are; of several the gradient of constant rows."""
     return next(one for one in seen if one.query in ("noisy_gradient", "noisy_coordinate_gradient"))
@@ -142,31 +131,3 @@ def test_a_rare_class_is_rare_from_the_start(coordinates):
     bounds = Bounds(1.0, classes=(0, 1))
     model = DPLogisticRegression(20.0, 1e-6, bounds=bounds, penalty=None, solver=solver, ledger=False).fit(X, y)
     assert float(model.predict_proba(X)[:, 1].mean()) == pytest.approx(1 / 150, rel=0.5)
-
-
-@pytest.mark.parametrize("share", [0.5, 0.2])
-def test_a_constant_is_in_doubt_by_the_noise_of_its_shares(share):
-    """By the slope of log odds over shares; what columns do to a constant is left where there is no noise."""
-    shares, noise = np.array([1.0 - share, share]), 1e-3
-    least = constant_doubt(Logistic(), shares, 0.0, 0.0)
-    doubt = math.sqrt(constant_doubt(Logistic(), shares, noise, 0.0) ** 2 - least**2)
-    assert doubt == pytest.approx(noise / (share * (1.0 - share)), rel=0.02)
-    assert 0 < least < 1
-
-
-def test_steps_count_as_far_as_they_know_a_constant_better(monkeypatch):
-    """Even classes, columns that say nothing and little signal: less of the steps' noise is left in the constant."""
-    X, y = np.random.default_rng(0).uniform(-1, 1, (800, 2)), np.arange(800) % 2
-
-    def excess():
-        losses = []
-        for seed in range(12):
-            model = DPLogisticRegression(0.1, bounds=Bounds(100.0, classes=(0, 1)), neighbors="zero_out", ledger=False)
-            with seeded(seed):
-                model.fit(X, y)
-            losses.append(float(np.mean(np.logaddexp(0.0, (1 - 2 * y) * model.decision_function(X)))))
-        return np.mean(losses) - math.log(2.0)
-
-    with_doubt = excess()
-    monkeypatch.setattr("discreet.default.recipe.constant_doubt", lambda *_: math.inf)
-    assert with_doubt < 0.9 * excess()

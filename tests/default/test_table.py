@@ -9,7 +9,6 @@ import numpy as np
 import discreet.default
 from discreet import Budget
 from discreet.bounds import Domain
-from discreet.default import Recipe
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, choose, recipe_for
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
@@ -72,12 +71,6 @@ def test_every_setting_is_a_field_with_a_reason():
         assert hasattr(recipe.shares, row.name)
         assert row.reason
     assert all(form.reason for form in FORMS)
-
-
-def test_a_recipe_by_name_is_that_of_the_table():
-    known = facts()
-    made = Recipe.defaults(known.domain, known.loss, known.penalty, known.budget)
-    assert made == recipe_for(known) == choose(known.domain, known.loss, known.penalty, known.budget)[0]
 
 
 def test_few_numbers_make_the_default():

@@ -66,27 +66,6 @@ def test_combinations(text, weights, value):
     np.testing.assert_allclose(values, [value])
 
 
-WRONG = ("", "age -", "age + + b", "age * b", "height", "age = 1 = 2", "`height`", "ward", "=", "ageb", "1", "`")
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize("text", [*WRONG, "1e999 * b"])
-def test_what_is_no_combination_is_refused(text):
-    with pytest.raises(Unsupported):
-        vocabulary().combination(text)
-
-
-def test_names_that_two_effects_share_are_refused():
-    """A class and a feature may make the same name as another class and another feature."""
-    eye = np.eye(2)
-    effects = Effects(eye, eye / 4, eye, 0 * eye, eye)
-    blocks = (("a: b", "c"), ("a", "b: c"))
-    summary = Summary(("a: b: c", "a: b: c"), np.ones(2), effects, blocks=blocks)
-    with pytest.raises(Unsupported, match="several effects"):
-        summary.contrast("a: b: c")
-    assert summary.wald_test("c").df == 1
-
-
 NAMES = ("age", "ward = b", "ward = c", "age x ward = b", "age x ward = c", "intercept")
 WARDS = [("ward", f"ward = {cell}") for cell in "bc"]
 TERMS = ((("age", "age"),), *((w,) for w in WARDS), *((("age", "age"), w) for w in WARDS), ())
@@ -172,22 +151,6 @@ def drawn_covariance(seed):
     return root @ root.T / 100
 
 
-def test_a_curve_goes_through_its_places():
-    summary = bent(drawn_covariance(0), [1.0, 3.0, 2.0, 4.0, 0.5])
-    curve = summary.curve("age", at=[18, 29, 40, 80, 110], reference=18)
-    np.testing.assert_allclose(curve.effect, [0, 0.5, 1, 2, 4])
-    np.testing.assert_allclose(curve.se[2:].tolist(), summary.frame.se.to_numpy()[[0, 2, 3]])
-    moved = summary.curve("age", at=[18, 40, 110], reference=40)
-    np.testing.assert_allclose(moved.effect, [-1, 0, 3])
-    assert moved.se[1] == 0
-    assert len(summary.curve("age")) > 60
-    for wrong in ({"at": [17]}, {"reference": 111}, {"at": np.array([math.nan])}):
-        with pytest.raises(Unsupported, match="between 18 and 110"):
-            summary.curve("age", **wrong)
-    with pytest.raises(Unsupported, match="no column called height"):
-        summary.curve("height")
-
-
 @pytest.mark.statistical
 @covering(("seed", [0, 1]), ("reference", [18.0, 50.0, 65.0]))
 def test_a_band_covers_the_whole_curve(seed, reference):
@@ -240,36 +203,6 @@ def wards(seed=0):
     height = np.interp(table["age"], [18, 40, 65, 90], [0.0, 0.2, 1.0, 0.6])
     margin = height - 0.4 * table["sex"] * (1 + height) + 0.3 * (table["ward"] == "b") - 0.5
     return {**table, "height": height, "margin": margin}
-
-
-def hats(age):
-    places = np.array([18.0, 40.0, 65.0, 90.0])
-    return np.array([np.interp(age, places, row) for row in np.eye(4)]).T
-
-
-def test_several_classes_have_curves_and_tests_each():
-    rows, rng = wards(), np.random.default_rng(7)
-    margins = np.column_stack([np.zeros(N), rows["margin"], 2 * rows["height"]])
-    y = np.array(["home", "rehab", "ward"])[np.argmax(margins + rng.gumbel(size=margins.shape), axis=1)]
-    schema = Schema({"age": Number((18, 90), knots=(40, 65)), "sex": Boolean()}, Target("y", ("home", "rehab", "ward")))
-    with seeded(2):
-        model = DPLogisticRegression(1e5, 1e-6, inference="sandwich", neighbors="zero_out", ledger=False)
-        summary = TableModel(schema, model).fit({**rows, "y": y}).summary()
-    X = np.column_stack([hats(rows["age"])[:, [0, 1, 3]], rows["sex"], np.ones(N)]).astype(float)  # against 65
-    plain = sm.MNLogit(np.searchsorted(["home", "rehab", "ward"], y), X).fit(disp=0, cov_type="HC0")
-    se = plain.bse.T.ravel()
-    assert np.all(np.abs(summary.values - plain.params.T.ravel()) < 0.1 * se)
-    np.testing.assert_allclose(summary.frame.se, se, rtol=0.05)
-    curve = summary.curve("age", at=[18, 40, 65, 90])
-    assert curve.index.tolist() == ["rehab"] * 4 + ["ward"] * 4
-    truth = np.array([0, 0.4, 2.0, 1.2]) - 2.0
-    assert np.all(np.abs(curve.effect.loc["ward"] - truth) <= 5 * curve.se.loc["ward"])
-    assert summary.wald_test("age").df == 6
-    assert summary.nonlinearity_test("age").df == 4
-    row = summary.contrast("ward: age at 40 - rehab: age at 40")
-    assert row.low.item() < plain.params[1, 1] - plain.params[1, 0] < row.high.item()
-    with pytest.raises(Unsupported, match="no effect called"):
-        summary.contrast("age at 90 - age at 40")
 
 
 @pytest.mark.statistical

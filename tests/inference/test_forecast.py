@@ -68,25 +68,6 @@ def test_the_advice_of_a_refusal_can_be_followed(name, n, p, relation, delta):
     assert quoted(name, n, p, 1.0, relation, delta, even_if_empty=True).price is not None, "the named way out is one"
 
 
-def test_following_the_advice_shows_effects():
-    rng = np.random.default_rng(5)
-
-    def shown(n, p, epsilon):
-        X = rng.uniform(-1, 1, (n, p))
-        y = (rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-        model = DPLogisticRegression(epsilon, bounds=1.0, classes=(0, 1), inference="sandwich", ledger=False)
-        with seeded(n):
-            return ~np.isnan(model.fit(X, y).summary().columns()["coef"])
-
-    with pytest.raises(Unsupported) as refused:
-        shown(2380, 6, 1.0)
-    numbers = re.search(r"about ([\d,]+) rows; with these rows epsilon = ([\d.]+), or at most (\d)", str(refused.value))
-    assert numbers, refused.value
-    rows, epsilon, columns = int(numbers[1].replace(",", "")), float(numbers[2]), int(numbers[3])
-    for facts in ((rows, 6, 1.0), (2380, 6, epsilon), (2380, columns, 1.0)):
-        assert shown(*facts).mean() > 0.5
-
-
 @pytest.mark.parametrize(
     "design",
     [
@@ -103,20 +84,6 @@ def test_effects_are_shown_as_often_as_forecast(design):
     for kind, share in zip(design.forecast(), seen, strict=True):
         assert abs(kind.chance - share) <= 0.15 + 2.6 * math.sqrt(max(share * (1 - share), 0.02) / tables), kind
         assert (kind.chance > 0) == (not math.isnan(kind.se))
-
-
-def test_rare_cells_are_shown_less_often_and_told_less_well():
-    common, rare, number = quoted("logistic", 20_000, 6, 1.0, "zero_out").effects(cells=(0.3, 0.03))
-    assert common.chance > 0.9
-    assert number.chance > 0.9
-    assert rare.se > 2 * common.se
-    assert "Chance that an effect is shown, by its column: true in 0.1 of rows" in (
-        quoted("logistic", 20_000, 6, 1.0, "zero_out").explain()
-    )
-    never, _ = quoted("logistic", 20_000, 6, 1.0, "zero_out").effects(cells=(0.001,))
-    assert never.chance < 0.1
-    with pytest.raises(Unsupported, match="two classes"):
-        quoted("softmax", 50_000, 3, 1.0, "zero_out").effects()
 
 
 def test_public_rows_answer_with_the_noise_of_the_plan():

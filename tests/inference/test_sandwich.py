@@ -1,7 +1,6 @@
 """Inference as a stage after a solver: its plan, its limit without noise, neighbors, refusals, coverage."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,12 +18,9 @@ from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.inference.estimate import (
-    ALLOWED,
-    allowance,
     skewness,
-    within_reach,
 )
-from discreet.inference.limits import Influence, chosen_norm, grid, refusal, shortage
+from discreet.inference.limits import chosen_norm, grid, refusal, shortage
 from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, NoPenalty
 from discreet.solvers import GradientDescent, Limits, Preconditioned, Sandwich, coordinates
@@ -84,15 +80,6 @@ def test_persons_are_clusters():
     np.testing.assert_allclose(persons.summary().columns()["se"], whole, rtol=0.02)
     alone = model_of("linear", math.inf).fit(rows, labels).summary().columns()["se"]
     np.testing.assert_allclose(alone, whole / 2, rtol=0.05)
-
-
-@pytest.mark.parametrize("name", ["logistic", "linear", "poisson"])
-def test_the_model_covariance_where_the_model_holds(name):
-    X, y = drawn(name)
-    if name == "linear":
-        y = X @ [0.8, -0.5, 0.4] + np.random.default_rng(3).normal(size=len(X))
-    found = [model_of(name, math.inf, cov_type=one).fit(X, y).summary().columns()["se"] for one in ("model", "robust")]
-    np.testing.assert_allclose(*found, rtol=0.1)
 
 
 @covering(("relation", RELATIONS), ("name", MODELS))
@@ -171,24 +158,6 @@ def test_effects_that_single_steps_overshoot_are_hidden():
     assert np.all(np.diag(found.covariance) > np.diag(privacy)), "what noise leaves in a curved slope is counted"
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-def test_columns_go_as_far_as_rows_count_in_full(intercept):
-    """A column of deviation .1 with the range [-1, 1], and one that fills its range, each beside the constant."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(0.2, 0.1, 4000), rng.uniform(-1, 1, 4000), np.ones(4000)])[:, : 2 + intercept]
-    metric = np.linalg.inv(X.T @ X / len(X))
-    effects = Effects(np.eye(len(metric)), 0.75 * np.eye(len(metric)), metric, 0 * metric, metric)
-    ends = within_reach(effects, facts(p=2 + intercept, intercept=intercept), 4.0)
-    assert ends[0] == pytest.approx(4.0 * (0.1 if intercept else np.hypot(0.1, 0.2)), rel=0.05)
-    np.testing.assert_array_equal(ends[1:], 1.0)
-    effects = replace(effects, count=100.0)
-    for lost, sizes in ((1e9, np.full(len(ends), 0.5 * ALLOWED)), (2.0, 0.02 * np.sqrt(np.diag(metric)))):
-        found = allowance(effects, np.ones(len(ends)), ends, Influence(1.0, 1.0, 1.0, 1.0, lost=lost))
-        left = np.diag(found.covariance - effects.covariance)
-        np.testing.assert_allclose(left, np.square(sizes * (1.0 - ends)), atol=1e-12)
-        np.testing.assert_allclose(np.diag(found.bias), left)
-
-
 def test_no_declared_row_is_longer_than_the_longest_corner():
     """Against many rows of the box and its corners; of too many columns to try all corners it is a bound."""
     rng = np.random.default_rng(2)
@@ -222,24 +191,6 @@ def test_the_reach_stops_at_the_corners_of_declared_ranges(monkeypatch):
     sampling = np.sqrt(near["se"] ** 2 - near["se_privacy"] ** 2)
     np.testing.assert_allclose(sampling, se, rtol=0.2)
     assert np.all(np.abs(near["coef"] - plain) < 5 * near["se_privacy"])
-
-
-def test_long_columns_are_named_in_the_summary():
-    """A feature whose rows go far beyond the reach: its interval allows for bias where signal is short, and says so."""
-    rng = np.random.default_rng(4)
-    X = np.column_stack([*rng.uniform(-1, 1, (7, 40_000)), rng.random(40_000) < 0.02])
-    y = (rng.random(40_000) < 1 / (1 + np.exp(-X @ np.ones(8)))).astype(int)
-    told, far = [], []
-    for epsilon in (1.0, 100.0):
-        words = {"inference": "sandwich", "neighbors": "zero_out", "ledger": False, "classes": (0, 1)}
-        with seeded(1):
-            summary = DPLogisticRegression(epsilon, 1e-8, bounds=[*[(-1, 1)] * 7, (0, 1)], **words).fit(X, y).summary()
-        told.append(summary.facts.get("bias", ""))
-        far.append(summary.effects.far)
-    assert "(x7)" in told[0]
-    assert told[1] == ""
-    assert far[0] == pytest.approx(0.02, abs=0.01)
-    assert far[1] < 0.001
 
 
 def test_classes_with_unsteady_steps_are_refused_before_anything_is_released():

@@ -23,7 +23,7 @@ from discreet.budget import InvalidBudget
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.forecast.forecast import point_of, setting_of, summary
-from discreet.models.forecast.synthetic import Classes, Numbers, Stream, indicator_groups, rehearsal
+from discreet.models.forecast.synthetic import Classes, Numbers, rehearsal
 from discreet.solvers import GradientDescent
 from tests.covering import covering
 
@@ -33,23 +33,6 @@ def unit_ranges(p):
 
 
 # ------------------------------------------------------------------------------------------------ the law
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("p", [1, 2, 4, 5, 12, 40])
-def test_columns_lie_within_their_ranges_and_indicators_are_two_valued(p):
-    low, high = np.linspace(-3, 0, p), np.linspace(1, 120, p)
-    table = rehearsal(500, (low, high), Classes((0, 1)), ceiling=0.8, seed=1)
-    assert (low - 1e-12 <= table.X).all()
-    assert (high + 1e-12 >= table.X).all()
-    indicators = [j for group in indicator_groups(p) for j in group]
-    assert len(indicators) == (p // 3 if p >= 4 else 0)
-    for j in range(p):
-        assert (len(np.unique(table.X[:, j])) <= 2) == (j in indicators)
-    for group in indicator_groups(p):
-        assert ((table.X[:, group] > low[list(group)]).sum(axis=1) <= 1).all()
-    spread = table.X.std(axis=0) / (high - low)
-    assert (spread > 0.02).all()
 
 
 @pytest.mark.parametrize(
@@ -62,20 +45,6 @@ def test_the_law_has_the_asked_ceiling(target, ceiling, trivial):
     assert table.trivial == pytest.approx(trivial, abs=2e-3)
     margins = table.held_out @ table.slopes + table.offsets
     assert np.allclose(target.expected(margins), table.expected)
-
-
-def test_expected_scores_are_those_of_drawn_labels():
-    target = Classes((0, 1, 2))
-    table = rehearsal(100, unit_ranges(5), target, ceiling=0.8, seed=4)
-    predicted = table.expected.argmax(axis=1)
-    drawn = [np.mean(target.draw(table.expected, Stream(seed)) == predicted) for seed in range(40)]
-    mean, error = summary(drawn)
-    assert abs(mean - table.score(predicted)) < 5 * error
-    assert table.score(predicted) == pytest.approx(table.best)
-    numbers = Numbers(-1.0, 1.0)
-    table = rehearsal(100, unit_ranges(5), numbers, ceiling=0.6, seed=4)
-    y = numbers.draw(table.expected, Stream(9))
-    assert 1 - np.mean((y - table.expected) ** 2) / y.var() == pytest.approx(table.best, abs=0.02)
 
 
 # ------------------------------------------------------------------------------------- every estimator

@@ -5,18 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, Neighbors
+from discreet import Budget, Neighbors
 from discreet.accounting import Release, calibrate
 from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PureDP
 from discreet.accounting.pricing import epsilon_of
 from discreet.bounds import Domain
-from discreet.errors import Unsupported
 from discreet.losses import Logistic, Squared
-from discreet.losses.base import coordinate_smoothness
 from discreet.penalties import NoPenalty
 from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
 from tests.covering import covering
-from tests.solvers.coordinates.tables import csr, drawn, gradients, one_stream, opened
+from tests.solvers.coordinates.tables import csr, drawn, opened
 
 RELATIVE = 1e-6
 
@@ -78,56 +76,6 @@ def test_greedy_tight_calibration():
     assert sum(rho) == pytest.approx(0.024355970360, rel=1e-4)
     multiplier = calibrate(plan, Budget(1.0, 1e-6))
     assert 0.85 * 20.263 < multiplier <= 20.263 * (1 + 1e-4)
-
-
-@pytest.mark.parametrize("rule", ["uniform", "smoothness"])
-def test_clips_share_one_total(rule):
-    facts = domain(5, 100, bounds=[0.1, 1.0, 0.5, 0.01, 1.0])
-    smoothness = coordinate_smoothness(Logistic(), facts)
-    assert smoothness == pytest.approx(facts.feature_bounds**2 / 4)
-    for total in (1e-3, 1.0, 50.0):
-        clips = Geometry(clip=total, clip_rule=rule).clips(facts, Logistic(), smoothness)
-        assert float((clips**2).sum()) == pytest.approx(total**2, rel=1e-12)
-        if rule == "smoothness":
-            assert np.ptp(clips / np.sqrt(smoothness)) <= 1e-12 * clips.max() / smoothness.min()
-    equal = domain(5, 100)
-    both = [Geometry(clip=1.0, clip_rule=name).clips(equal, Logistic(), np.full(5, 0.25)) for name in ("uniform", rule)]
-    assert both[0] == pytest.approx(both[1], rel=1e-12)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_scale_equivariance(sparse):
-    """X_j / s_j and w_j s_j: the smoothness rule with C / sqrt(sum M) fixed walks the same path, for the same noise."""
-    rng = np.random.default_rng(0)
-    scales = 2.0 ** np.array([0, 3, 5, 1])
-    X = np.rint(rng.uniform(-1, 1, (80, 4)) * 2**9) / 2**9
-    y = np.clip(X.sum(axis=1) / 4, -1, 1)
-    paths = []
-    for divisor in (np.ones(4), scales):
-        table = X / divisor
-        bounds = Bounds([(-1.0, 1.0)] * 4, target=(-1, 1))
-        M = 1.0 / divisor**2
-        clips = 0.3 * np.sqrt(M)
-        curator = opened(
-            csr(table) if sparse else table, y, Squared(), gradients(50), budget=Budget(2.0, 1e-5), bounds=bounds
-        )
-        with one_stream():
-            run = curator.noisy_coordinate_steps(
-                np.zeros(4), np.arange(50) % 4, clips=clips, steps=0.2 / M, penalty=NoPenalty(), n=80
-            )
-        paths.append(run.last / divisor)
-    np.testing.assert_allclose(paths[0], paths[1], atol=1e-5)
-    assert np.abs(paths[0]).max() > 1e-2
-
-
-def test_paper_with_bought_smoothness_plans_what_it_buys():
-    """Either the estimate is in the plan, or the combination is refused when planning."""
-    solver = GreedyCoordinateDescent(n_steps=2, rule="gs", calibration="paper", geometry=Geometry(smoothness="private"))
-    try:
-        plan = solver.plan(domain(3, 50), Logistic(), NoPenalty())
-    except Unsupported:
-        return
-    assert any(release.query == "noisy_squared_norms" for release in plan.releases)
 
 
 @covering(
