@@ -112,7 +112,9 @@ class Case:
 CLASSES = ("logistic", "smoothed_hinge", "softmax")
 ONE_OUTPUT = tuple(name for name in LOSSES if name != "softmax")
 LIPSCHITZ = ("logistic", "smoothed_hinge", "huber", "quantile", "softmax")
+PLAIN = ("logistic", "squared")
 _TIGHT = Geometry(clip=CLIP)
+_PUBLIC_MOMENTS = {"public_moments": (np.full(P, 0.1), 0.2 * np.eye(P) + 0.05)}
 _STEPS = {"momentum": 0.7, "relative_step": 1.0, "relative_clip": 0.4, "radius": 100.0}
 _BALL = {"radius": 2.0}
 
@@ -138,6 +140,9 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "shifted": Case(
             Preconditioned(GradientDescent(3, **_STEPS), "diagonal", shift_clip=2.0), losses=("squared", "huber")
         ),
+        "public moments": Case(
+            Preconditioned(GradientDescent(3, **_STEPS)), losses=PLAIN, is_dense=True, settings=_PUBLIC_MOMENTS
+        ),
     },
     "sgd": {
         "steps": Case(
@@ -146,6 +151,13 @@ SOLVERS: dict[str, dict[str, Case]] = {
             is_sampled=True,
         ),
         "default": Case("sgd", near=0.0, declares_n=True, is_sampled=True),
+        "whitened": Case(
+            Preconditioned(StochasticGradientDescent(n_steps=4, sampling_probability=0.5)),
+            losses=PLAIN,
+            near=0.0,
+            is_sampled=True,
+            is_dense=True,
+        ),
     },
     "svrg": {
         "tight": Case(
@@ -160,6 +172,12 @@ SOLVERS: dict[str, dict[str, Case]] = {
             is_sampled=True,
         ),
         "full": Case(VarianceReducedDescent(n_epochs=1, n_inner=3, clip=0.1, step_size=2.0), near=0.001),
+        "standardized": Case(
+            Preconditioned(VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5), "diagonal"),
+            losses=PLAIN,
+            near=0.0,
+            is_sampled=True,
+        ),
     },
     "agd": {
         "exponential": Case(
@@ -169,6 +187,14 @@ SOLVERS: dict[str, dict[str, Case]] = {
             AdaptiveDescent(n_rounds=3, n_step_sizes=4, clip=0.2, loss_bound=1.0, selection="noisy_max"),
             near=0.001,
             declares_n=True,
+        ),
+        "whitened": Case(
+            Preconditioned(AdaptiveDescent(n_rounds=3, n_step_sizes=3)),
+            losses=PLAIN,
+            near=0.0,
+            declares_n=True,
+            is_dense=True,
+            settings={"penalty": None},
         ),
     },
     "cd": {
@@ -184,10 +210,31 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "adaptive clip": Case(
             CoordinateDescent(n_inner=3, geometry=_TIGHT, adaptive=AdaptiveClip()), losses=ONE_OUTPUT
         ),
+        "given vectors": Case(
+            CoordinateDescent(
+                n_inner=6,
+                geometry=Geometry(coordinate_clips=(0.1, 0.2, 0.3, 0.4), coordinate_smoothness=(0.5, 0.4, 0.2, 0.1)),
+                probabilities=(1, 2, 3, 4),
+            ),
+            losses=PLAIN,
+            near=0.0,
+        ),
+        "standardized": Case(
+            Preconditioned(CoordinateDescent(n_inner=6), "diagonal"), losses=PLAIN, penalty=PENALTIES["l1"], near=0.0
+        ),
+        "standardized blocks": Case(
+            Preconditioned(
+                CoordinateDescent(n_inner=3, block_size=2, geometry=Geometry(smoothness="private")), "diagonal"
+            ),
+            losses=PLAIN,
+            penalty=PENALTIES["box"],
+            near=0.0,
+        ),
     },
     "gcd": {
         "gs": Case(GreedyCoordinateDescent(n_steps=2, geometry=_TIGHT, rule="gs"), losses=ONE_OUTPUT),
         "gs-q": Case(GreedyCoordinateDescent(n_steps=2, geometry=_TIGHT, rule="gs-q"), losses=ONE_OUTPUT),
+        "whitened": Case(Preconditioned(GreedyCoordinateDescent(n_steps=3)), losses=PLAIN, near=0.0, is_dense=True),
         "batch": Case(GreedyCoordinateDescent(n_steps=2, geometry=_TIGHT, block_size=2), losses=ONE_OUTPUT),
         "poster": Case(
             GreedyCoordinateDescent(n_steps=2, geometry=_TIGHT, rule="gs", calibration="paper"),
@@ -212,6 +259,13 @@ SOLVERS: dict[str, dict[str, Case]] = {
             near=0.001,
         ),
         "default": Case("output", losses=LIPSCHITZ, near=0.001, pure=True),
+        "standardized": Case(
+            Preconditioned(OutputPerturbation(regularization=0.2, clip=0.5, row_norm=1.0), "diagonal"),
+            losses=PLAIN,
+            relations=RELATIONS[:2],
+            penalty=L2(0.01),
+            near=0.0,
+        ),
     },
     "objective": {
         "regularized": Case(ObjectivePerturbation(regularization=1.0, **_BALL), near=0.001, declares_n=True),
@@ -220,6 +274,14 @@ SOLVERS: dict[str, dict[str, Case]] = {
             losses=("logistic",),
             near=0.001,
             pure=True,
+            declares_n=True,
+        ),
+        "standardized": Case(
+            Preconditioned(ObjectivePerturbation(regularization=0.2, clip=0.5, row_norm=1.0), "diagonal"),
+            losses=PLAIN,
+            relations=RELATIONS[:2],
+            penalty=L2(0.01),
+            near=0.0,
             declares_n=True,
         ),
     },
@@ -238,6 +300,16 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "declared": Case(Recipe("declared", n_steps=3), is_dense=True),
         "diagonal": Case(Recipe("diagonal", n_steps=3), is_dense=True),
         "two Hessians": Case(Recipe(n_steps=2, n_newton=8), epsilon=300.0, is_dense=True),
+        "public moments": Case(
+            Recipe(n_steps=8, n_newton=4), losses=PLAIN, near=0.0, is_dense=True, settings=_PUBLIC_MOMENTS
+        ),
+        "effects": Case(
+            "auto",
+            losses=("logistic", "softmax", "squared", "huber", "poisson"),
+            epsilon=200_000.0,
+            is_dense=True,
+            settings={"inference": "sandwich"},
+        ),
         "default": Case("recipe", near=0.05, is_dense=True),
         "auto": Case("auto", near=0.05),
     },

@@ -36,18 +36,6 @@ def plan_of(*, curvature=0.1, slopes="logistic", outside=True, **kwargs):
 
 
 @pytest.mark.parametrize(
-    ("lam", "redberg", "simple", "tight", "exact"),
-    [(2.0, 1.4905e-3, 6.4558e-4, 2.0909e-4, 1.7815e-4), (0.5, 7.4517e-2, 6.6048e-3, 4.0957e-4, 2.0751e-4)],
-)
-def test_delta_at_sigma_3(lam, redberg, simple, tight, exact):
-    """The oracle's tight values are coarser upper sums of the same bound."""
-    assert published.redberg_delta(1.0, 3.0, 0.25 / lam) == pytest.approx(redberg, rel=1e-4)
-    assert bound(3.0, lam, "one_signed").delta_of(1.0) == pytest.approx(simple, rel=1e-4)
-    assert exact <= bound(3.0, lam).delta_of(1.0) <= tight
-    assert bound(3.0, lam).delta_of(1.0) >= 0.98 * tight
-
-
-@pytest.mark.parametrize(
     ("epsilon", "lam", "redberg", "simple", "tight"),
     [
         (1.0, 0.5, 11.54, 6.00, 4.03),

@@ -94,25 +94,6 @@ def test_the_budget_is_spent_and_not_more(name, relation):
     assert shares == pytest.approx(1.0, rel=1e-6)
 
 
-SMALL = {
-    "logistic": 60_000.0,
-    "softmax": 200_000.0,
-    "huber": 4000.0,
-    "linear": 4000.0,
-    "poisson": 4000.0,
-    "ridge": 4000.0,
-}
-
-
-@pytest.mark.few(3)
-@covering(("name", SMALL), ("relation", RELATIONS))
-def test_fits_replay_on_neighbors(name, relation):
-    """A large epsilon lets a dozen rows through the rule of too little signal; bounds do not depend on it."""
-    fit = fit_of(name, "auto", relation, epsilon=SMALL[name], inference="sandwich")
-    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
-    assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0
-
-
 @pytest.mark.few(1)
 @covering(("name", ["logistic", "linear", "softmax"]), ("relation", RELATIONS))
 def test_persons_replay_on_neighbors(name, relation):

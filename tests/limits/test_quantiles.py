@@ -1,4 +1,4 @@
-"""Without noise, a quantile regression is the minimizer of the smoothed check loss; with noise it replays."""
+"""Without noise, a quantile regression is the minimizer of the smoothed check loss."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from discreet import Bounds
 from discreet.errors import Unsupported
 from discreet.losses import Quantile
 from discreet.models import DPRegressor
-from discreet.testing import assert_replay
 
 RANGES, TARGET, WIDTH = [(-1.0, 1.0)] * 2, (-6.0, 6.0), 0.3
 
@@ -42,23 +41,6 @@ def test_without_noise_it_is_the_minimizer_and_near_the_quantile(table, level):
     sm = pytest.importorskip("statsmodels.api")
     np.testing.assert_allclose(coefficients, sm.QuantReg(y, sm.add_constant(X)).fit(level).params, atol=0.03)
     assert abs(np.mean(y <= model.predict(X)) - level) < 0.01
-
-
-@pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
-def test_it_replays_on_neighbors(relation):
-    rng = np.random.default_rng(1)
-    X, y = rng.uniform(-1, 1, (30, 2)), rng.uniform(-6, 6, 30)
-    X[0], y[0] = 1.0, 6.0
-    others = X.copy(), y.copy()
-    others[0][0], others[1][0] = np.nan if relation == "zero_out" else -1.0, -6.0
-
-    def fit(X, y):
-        bounds = Bounds(RANGES, target=TARGET)
-        return DPRegressor(1.0, 1e-6, bounds=bounds, loss=Quantile(0.9, WIDTH), neighbors=relation, ledger=False).fit(
-            X, y
-        )
-
-    assert_replay(fit, (X, y), others, relation)
 
 
 def test_inference_is_refused(table):

@@ -15,14 +15,8 @@ from discreet.solvers import (
     GradientDescent,
     Preconditioned,
 )
-from discreet.testing import neighbor_pairs
-from tests.covering import covering
-from tests.replaying import worst_ratio
-from tests.solvers.perturbation.cases import bounds_of, fit_of
-from tests.solvers.perturbation.cases import table as small_table
 
 P = 12
-RELATIONS = ("replace_one", "zero_out", "add_remove")
 STEPS = GradientDescent(n_steps=8, momentum=0.7, radius=100.0)
 OWN = ("noisy_mean", "noisy_mean_squares", "noisy_second_moment")
 STAGES = {
@@ -118,16 +112,6 @@ def test_moments_are_saved_cloned_certified_and_travel_in_pipelines(tmp_path):
     assert "given" not in classifier().fit(X, y).certificate_.assumed_public
     piped = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
     assert "public_moments" in piped[-1].certificate_.assumed_public["given"]
-
-
-@covering(("kind", ["whitened", "standardized", "declared", "recipe", "newton"]), ("relation", RELATIONS))
-def test_fits_with_public_moments_replay_on_neighbors(kind, relation):
-    data = small_table("logistic", "dense", False)
-    columns = data[0].shape[1]
-    moments = np.full(columns, 0.1), 0.2 * np.eye(columns) + 0.05
-    fit = fit_of("logistic", STAGES[kind], relation, public_moments=moments)
-    pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of("logistic")))
-    assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0
 
 
 def test_a_solver_that_estimates_no_moments_refuses_them():

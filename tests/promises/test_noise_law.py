@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet import Bounds, Budget
+from discreet.accounting import Plan, Release
+from discreet.accounting.priced_plan import price_plan
+from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import SystemEntropy
 from discreet.curator.lattice.noise import (
     _gap_table,
@@ -18,6 +22,9 @@ from discreet.curator.lattice.noise import (
     poisson_sample,
     rounded_gaussian,
 )
+from discreet.losses import Squared
+from tests.registry import QUERIES, WIDTH
+from tests.replaying import window
 
 # --- Gaussian and Laplace noise ----------------------------------------------------------------------
 
@@ -356,3 +363,54 @@ def test_scores_at_the_ends_of_64_bits_do_not_wrap(name):
     except ValueError:
         return  # refusing such scores is as good
     assert picks == {1}
+
+
+# --- what the curator draws for each query --------------------------------------------------------------
+
+GAUSSIAN = (
+    "noisy_weighted_gradient",
+    "noisy_curvature",
+    "noisy_score_covariance",
+    "noisy_squared_slopes",
+    "noisy_shells",
+)
+MINIMIZERS = ("noisy_minimizer", "noisy_descent")
+"""Their pure noise has a Gamma length, see ``tests/solvers/perturbation/test_noise.py``."""
+SCALARS = (
+    "noisy_count",
+    "noisy_weight",
+    "noisy_share_within",
+    "noisy_score",
+    "noisy_target_moments",
+    "noisy_squared_slopes",
+)
+
+
+def noise_of(query, delta):
+    """The noise of many answers of one query over its planned scale, whatever its lattice is."""
+    count = 2000 if query in SCALARS else 150
+    relation = "add_remove" if query in ("noisy_count", "noisy_weight") else "zero_out"
+    data = PrivateData(np.ones((4, WIDTH)), np.ones(4), Bounds(1.0, target=(-1, 1)), fit_intercept=False)
+    priced = price_plan(Plan([Release(query, count)]), Budget(1.0, delta, relation))
+    with window() as seen:
+        curator = data.open(priced, Squared())
+        for _ in range(count):
+            QUERIES[query](curator, np.zeros(WIDTH))
+    scale = priced.noise_multiplier * float(seen[0].factor) * seen[0].unit.bound
+    return np.concatenate([np.ravel((one.noisy - one.exact).astype(float)) for one in seen]) / scale
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_has_the_noise_that_was_planned(query):
+    noise = noise_of(query, 1e-6)
+    assert min(stats.kstest(noise, "norm").pvalue, variance_p(noise)) > SIGNIFICANCE
+    assert min(stats.kstest(1.5 * noise, "norm").pvalue, variance_p(1.5 * noise)) < SIGNIFICANCE
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("query", [query for query in QUERIES if query not in (*GAUSSIAN, *MINIMIZERS)])
+def test_every_pure_query_has_the_noise_that_was_planned(query):
+    noise = noise_of(query, 0.0)
+    assert stats.kstest(noise, "laplace").pvalue > SIGNIFICANCE
+    assert stats.kstest(1.5 * noise, "laplace").pvalue < SIGNIFICANCE

@@ -9,19 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from discreet import Bounds
-from discreet.accounting.plan import Plan, Release
-from discreet.curator import PrivateData, known_answers
+from discreet.curator import known_answers
 from discreet.curator.lattice.lattice import place_weights
 from discreet.curator.queries import effects
 from discreet.losses import Logistic, Softmax
 from discreet.losses.base import couplings
 from tests.covering import covering
 from tests.curator.queries import effect_cases
-from tests.curator.queries.effect_cases import QUERIES, SHEAR, STRETCH, P, words_of
-from tests.priced import at_noise
+from tests.curator.queries.effect_cases import QUERIES, SHEAR, STRETCH, P
 from tests.solvers.whitened.cases import RELATIONS, bounds_of, budget_of, ratio_squared, records_of
 
 
@@ -144,16 +141,3 @@ def test_parts_of_a_cluster_check_their_kernels(monkeypatch, model):
     query = effects.CurvatureQuery(place_weights(model.w, grid), model.loss, 1 << 38, 100.0, 15000.0)
     known_answers.check_question(query, sparse=False)
     assert checked == [model.loss]
-
-
-@pytest.mark.few(2)
-@each_query
-@each_model
-def test_noise_is_gaussian_of_the_planned_size(model, query):
-    """4,000 answers about nobody, at a noise multiplier of 1; a third more must be noticed."""
-    runs, clip = 4_000, 0.5
-    data = PrivateData(np.full((1, P), np.nan), [1.0], model.bounds, fit_intercept=False)
-    curator = data.open(at_noise(Plan([Release(query, runs)]), budget_of("zero_out"), 1.0), model.loss)
-    found = [np.ravel(getattr(curator, query)(model.w, **words_of(query, clip)))[-1] for _ in range(runs)]
-    assert stats.kstest(np.array(found) / clip, "norm").pvalue > 1e-6
-    assert stats.kstest(np.array(found) / (1.3 * clip), "norm").pvalue < 1e-6

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from discreet.accounting.plan import Plan, Release
-from discreet.curator import Edges, PrivateData
+from discreet.curator import Edges
 from discreet.curator.queries import effects
-from discreet.losses import Logistic
 from tests.covering import covering
 from tests.curator.queries.effect_cases import SHEAR, STRETCH, P, rows_for
-from tests.priced import at_noise
 from tests.replaying import window
-from tests.solvers.whitened.cases import RELATIONS, bounds_of, budget_of, opened, ratio_squared, worst_pair
+from tests.solvers.whitened.cases import RELATIONS, budget_of, opened, ratio_squared, worst_pair
 
 POINT = np.array([0.4, -0.2, 0.1])
 EDGES = Edges(np.array([0.5, 1.0, 1.5]), np.array([0.05, 0.1, 0.2]), np.array([0.2, 0.4, 0.8]), np.full(P, 0.5))
@@ -70,18 +66,6 @@ def test_no_point_breaks_the_bound(w):
         vector, found = contribution(row, w=w)
         assert sum(value > 0 for value in vector) == 4
         assert ratio_squared(vector, [0] * len(vector), found) * found.factor**2 <= 1
-
-
-def test_noise_is_gaussian_of_the_planned_size():
-    """4,000 answers about nobody, at a noise multiplier of 1; a third more must be noticed."""
-    runs, X = 4_000, np.full((1, P), np.nan)
-    data = PrivateData(X, [1.0], bounds_of(Logistic()), fit_intercept=False)
-    curator = data.open(at_noise(Plan([Release("noisy_shells", runs)]), budget_of("zero_out"), 1.0), Logistic())
-    answers = [curator.noisy_shells(POINT, edges=EDGES, reach=1.0) for _ in range(runs)]
-    found = np.array([answer.lengths[0] for answer in answers])
-    assert answers[0].noise == pytest.approx(2.0, rel=1e-3)  # of four kinds
-    assert stats.kstest(found / 2.0, "norm").pvalue > 1e-6
-    assert stats.kstest(found / 2.6, "norm").pvalue < 1e-6
 
 
 def test_rows_are_counted_by_the_column_in_which_they_go_farthest():

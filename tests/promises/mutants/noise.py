@@ -16,8 +16,8 @@ MUTANTS = (
                 "exact + drawn.reshape(exact.shape) // session.largest_n)",
             ),
         ),
-        ("tests/solvers/test_gd.py::test_noise_has_the_size_that_was_priced",),
-        "assert std == pytest.approx(priced, rel=0.15)",
+        ("tests/promises/test_noise_law.py::test_every_query_has_the_noise_that_was_planned[noisy_gradient]",),
+        "> SIGNIFICANCE",
     ),
     Mutant(
         "noise reused between steps",
@@ -202,8 +202,8 @@ MUTANTS = (
                 "count = session.release(release, unit, exact, exact + 0 * drawn)[0] * unit.step",
             ),
         ),
-        ("tests/promises/mutants/test_killers.py::test_a_released_number_has_the_noise_of_its_lattice[noisy_count]",),
-        "assert abs(noises.var() - 1) <",
+        ("tests/promises/test_noise_law.py::test_every_query_has_the_noise_that_was_planned[noisy_count]",),
+        "> SIGNIFICANCE",
     ),
     Mutant(
         "a share without noise",
@@ -215,10 +215,8 @@ MUTANTS = (
                 "return float(session.release(release, unit, exact, exact)[0] * unit.step)",
             ),
         ),
-        (
-            "tests/promises/mutants/test_killers.py::test_a_released_number_has_the_noise_of_its_lattice[noisy_share_within]",
-        ),
-        "assert abs(noises.var() - 1) <",
+        ("tests/promises/test_noise_law.py::test_every_query_has_the_noise_that_was_planned[noisy_share_within]",),
+        "> SIGNIFICANCE",
     ),
     Mutant(
         "wrong sign in noisy min",

@@ -91,20 +91,6 @@ def test_a_planned_sample_is_drawn():
     assert len(set(drawn.round(3))) > 5
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("query", ["noisy_count", "noisy_share_within"])
-def test_a_released_number_has_the_noise_of_its_lattice(query):
-    """The variance of 300 noises over 2^m, within six standard errors of 1."""
-    count = 300
-    data = PrivateData(np.ones((5, 1)), np.ones(5), Bounds(1.0, classes=(0, 1)), fit_intercept=False)
-    with window() as seen:
-        curator = data.open(price_plan(Plan([Release(query, count)]), Budget(1.0, 1e-6, "add_remove")), Logistic())
-        for _ in range(count):
-            curator.noisy_count() if query == "noisy_count" else curator.noisy_share_within(np.zeros(1), 0, clip=0.25)
-    noises = np.array([float((answer.noisy - answer.exact)[0]) / 2.0**answer.unit.m for answer in seen])
-    assert abs(noises.var() - 1) < 6 * math.sqrt(2 / count)
-
-
 @pytest.mark.parametrize("names", [[math.nan, float("nan"), "a"], [None, None, "a"]])
 def test_rows_without_a_name_are_one_person(names):
     assert len(grouping(names, 3)[1]) - 1 == 2

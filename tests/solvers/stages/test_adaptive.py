@@ -13,10 +13,8 @@ from discreet.errors import PlanViolation
 from discreet.losses import Logistic, Squared
 from discreet.penalties import NoPenalty
 from discreet.solvers import AdaptiveDescent, Preconditioned
-from discreet.testing import neighbor_pairs, seeded
-from tests.covering import covering
-from tests.replaying import window, worst_ratio
-from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+from discreet.testing import seeded
+from tests.replaying import window
 from tests.solvers.whitened.test_price import problem
 
 STAGES = {
@@ -67,12 +65,3 @@ def test_a_fixed_release_is_answered_as_often_as_planned():
     curator, _, _ = run(Preconditioned(AdaptiveDescent(n_rounds=3), "diagonal"), Logistic())
     with pytest.raises(PlanViolation, match="rho"):
         curator.noisy_mean(clip=1.0, n=100.0)
-
-
-@EACH
-@covering(("relation", ["zero_out", "replace_one"]), ("name", ["logistic", "ridge"]))
-def test_a_stage_around_adaptive_rounds_replays(around, name, relation):
-    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
-    plain = {"penalty": None} if name == "logistic" else {"alpha": 0.0}
-    solver = STAGES[around](AdaptiveDescent(n_rounds=3, n_step_sizes=3))
-    assert worst_ratio(fit_of(name, solver, relation, **plain), pairs[::6], relation) <= 1.0

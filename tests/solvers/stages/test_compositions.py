@@ -14,7 +14,7 @@ from discreet.accounting.pricing import epsilon_of
 from discreet.default import Recipe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
-from discreet.penalties import L1, L2, Box, ElasticNet, GroupL2, NoPenalty
+from discreet.penalties import L1, L2, GroupL2, NoPenalty
 from discreet.solvers import (
     CoordinateDescent,
     ExponentialMechanism,
@@ -27,14 +27,12 @@ from discreet.solvers import (
     StochasticGradientDescent,
     VarianceReducedDescent,
 )
-from discreet.testing import neighbor_pairs, seeded
+from discreet.testing import seeded
 from tests.covering import covering
-from tests.replaying import window, worst_ratio
-from tests.solvers.perturbation.cases import bounds_of, fit_of, table
+from tests.replaying import window
 from tests.solvers.whitened.cases import answers_left
 from tests.solvers.whitened.test_price import problem
 
-RELATIONS = ("replace_one", "zero_out", "add_remove")
 INNER = {
     "gd": GradientDescent(n_steps=3, momentum=0.5),
     "sgd": StochasticGradientDescent(n_steps=4, sampling_probability=0.5),
@@ -137,34 +135,6 @@ def test_the_plan_covers_what_is_minimized_on_recoded_rows(loss, other):
 
 
 # --------------------------------------------------------------------------------------------------- replay
-
-
-@covering(("name", ["logistic", "ridge"]), ("relation", ["zero_out", "replace_one"]), ("inner", ONE_SHOT))
-def test_one_shot_solvers_on_standardized_rows_replay(inner, relation, name):
-    plain = {"penalty": L2(0.01)} if name == "logistic" else {"alpha": 0.01}
-    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
-    fit = fit_of(name, Preconditioned(ONE_SHOT[inner], "diagonal"), relation, **plain)
-    assert worst_ratio(fit, pairs[::6], relation) <= 1.0
-
-
-@EACH
-@covering(("name", ["logistic", "ridge"]), ("around", ["whitened", "standardized"]))
-def test_compositions_replay(inner, around, name):
-    relation = RELATIONS[(len(inner) + len(around) + len(name)) % 3]
-    solver = STAGES[around](INNER[inner])
-    sampled = inner in ("sgd", "svrg")
-    pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name), sampled=sampled))
-    plain = {"penalty": None} if name == "logistic" else {"alpha": 0.0}
-    assert worst_ratio(fit_of(name, solver, relation, **plain), pairs[::6], relation) <= 1.0
-
-
-@covering(
-    ("inner", ["gd", "cd", "cd, blocks"]), ("penalty", [L1(0.01), L2(0.01), ElasticNet(0.01, 0.01), Box(-1.0, 1.0)])
-)
-def test_penalties_in_standard_units_replay(inner, penalty):
-    fit = fit_of("logistic", Preconditioned(INNER[inner], "diagonal"), "zero_out", penalty=penalty)
-    pairs = list(neighbor_pairs(*table("logistic"), relation="zero_out", bounds=bounds_of("logistic")))
-    assert worst_ratio(fit, pairs[::12], "zero_out") <= 1.0
 
 
 # --------------------------------------------------------------------------------------- the limit without noise
