@@ -12,7 +12,7 @@ import ipaddress
 import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from time import monotonic
 from types import MappingProxyType
@@ -178,6 +178,8 @@ def client_for_collections() -> Any:
 
 _RETRIES = 3
 _GATHERED = 64
+_ANSWERS, _SHORT = 64, 0.05
+"""How many answers are kept on the cluster, and of passes of how many seconds: a lost worker's are made again."""
 _LOOKS = 5.0
 _PATIENCE = 60.0
 """Seconds between looks at the cluster, and how long it may be without a worker."""
@@ -186,10 +188,18 @@ Value = TypeVar("Value")
 
 
 class DaskHeld(Held):
-    """Parts that workers keep, as futures in the order of their numbers."""
+    """Parts that workers keep, as futures in the order of their numbers.
+
+    A pass is a message to the scheduler, one from it to a worker, and their answers. Dask sends messages together: a
+    client waits 10 ms between two, and a scheduler 5 ms between two to one worker, of which giving up the answers of a
+    pass is one. So this client's go at once, and answers of short passes are given up when there are many.
+    """
 
     def __init__(self, client: Any, futures: Sequence[Any]) -> None:
         self._client, self._futures = client, list(futures)
+        self._answered: list[Any] = []
+        with suppress(AttributeError):  # a client of another kind keeps its pace
+            client.scheduler_comm.interval = 0.0
 
     def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> DaskHeld:
         return DaskHeld(self._client, self._called(calls.made_of, task, asked, words))
@@ -197,7 +207,11 @@ class DaskHeld(Held):
     def told(
         self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
     ) -> list[Value]:
-        return _collected(self._client, self._called(calls.told_of, task, asked, words), tally)
+        start, futures = monotonic(), self._called(calls.told_of, task, asked, words)
+        answers = _collected(self._client, futures, tally)
+        kept = [*self._answered, *futures]
+        self._answered = kept if len(kept) < _ANSWERS and monotonic() - start < _SHORT else []
+        return answers
 
     def _called(
         self, run: Callable[..., Any], task: Callable[..., Any], asked: Sequence[Any] | None, words: Mapping[str, Any]
@@ -291,15 +305,16 @@ def _mapped(client: Any, task: Callable[..., Any], *columns: Sequence[Any], **wo
 
 
 def _collected(client: Any, futures: Sequence[Any], tally: Tally[Value]) -> list[Value]:
-    """Return every part's answer, once each; the futures, which hold exact sums, are given up in any case."""
+    """Return every part's answer, once each; exact sums that an error keeps names of are given up at once."""
     try:
         _wait(client, futures)
         for some in _runs(futures):
             add_all(tally, silenced(lambda some=some: client.gather(some)))  # type: ignore[misc]
         return tally.complete()
-    finally:
+    except BaseException:
         for future in futures:
             future.release()
+        raise
 
 
 def _runs(futures: Sequence[Any]) -> Iterator[list[Any]]:
