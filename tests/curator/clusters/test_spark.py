@@ -1,8 +1,6 @@
 """Records in Spark give the bits of records in memory, also when partitions are made again, and are charged once."""
 
 import gc
-import os
-import shutil
 import sys
 import traceback
 
@@ -20,11 +18,9 @@ from discreet.schema import Category, Number, Target, Weight
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
 from tests.covering import covering
+from tests.curator.clusters.sparked import frame_in_parts, local_session, needs_spark
 
-pytestmark = pytest.mark.thorough
-pytest.importorskip("pyspark")
-if shutil.which("java") is None:
-    pytest.skip("Spark needs java", allow_module_level=True)
+pytestmark = [pytest.mark.thorough, needs_spark]
 
 N = 240
 SENTINEL = "sentinel-4711"
@@ -53,26 +49,12 @@ def schema(pay=PAY, **words):
 
 @pytest.fixture(scope="module")
 def spark():
-    """A session in a virtual machine of its own, which this process starts."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.task.maxFailures": "1",
-    }
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    with local_session() as session:
+        yield session
 
 
 def in_parts(spark, parts, frame=FRAME, types=TYPES):
-    """Return a frame of Spark with the same rows in the same order."""
-    rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.astype(object).values.tolist()]
-    return spark.createDataFrame(spark.sparkContext.parallelize(rows, parts), types)
+    return frame_in_parts(spark, frame, types, parts)
 
 
 def fitted(data, declared=None, **settings):

@@ -15,6 +15,7 @@ from discreet.curator import PrivateData  # noqa: F401  imports every question
 from discreet.curator.clusters import tasks
 from discreet.curator.clusters.dask import DaskHeld
 from discreet.curator.clusters.remote import RemoteEngine
+from discreet.curator.clusters.spark import SparkHeld
 from discreet.curator.engines.base import ExactSum
 from discreet.curator.engines.local import engine_for
 from discreet.curator.engines.parts import PartedEngine
@@ -36,6 +37,7 @@ from discreet.curator.records import admission, storage
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Softmax
+from tests.curator.clusters.sparked import local_session, needs_spark
 
 N, P = 230, 4
 WIDTH = P + 1
@@ -107,12 +109,25 @@ def test_every_question_is_here():
     assert {type(question) for question in questions(records_of("dense"))} == set(kinds_of_questions())
 
 
-def on_dask(client, records, parts):
-    """Return the records as parts of whole units on a cluster; a part may be empty."""
+def sealed_parts(records, parts):
+    """Return the records as parts of whole units; a part may be empty."""
     edges = np.linspace(0, records.n_units, parts + 1).astype(int).tolist()
-    sealed = [tasks.sealed(k, records.part(a, b)) for k, (a, b) in enumerate(pairwise(edges))]
+    return [tasks.sealed(k, records.part(a, b)) for k, (a, b) in enumerate(pairwise(edges))]
+
+
+def elsewhere(held, sealed, records):
+    return RemoteEngine(held, [part.seal for part in sealed], records.grid, records.n_columns)
+
+
+def on_dask(client, records, parts):
+    sealed = sealed_parts(records, parts)
     futures = [client.submit(lambda part=part: part, pure=False) for part in sealed]
-    return RemoteEngine(DaskHeld(client, futures), [part.seal for part in sealed], records.grid, records.n_columns)
+    return elsewhere(DaskHeld(client, futures), sealed, records)
+
+
+def in_spark(session, records, parts):
+    sealed = sealed_parts(records, parts)
+    return elsewhere(SparkHeld(session.sparkContext.parallelize(sealed, parts)), sealed, records)
 
 
 def engines(client, layout, folder):
@@ -144,6 +159,24 @@ def test_every_question_has_the_same_bits_on_every_engine(client, tmp_path, monk
         for question, expected in answers:
             if expected is not None:
                 np.testing.assert_array_equal(engine.total(question), expected, f"{name}: {question}", strict=True)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with local_session() as session:
+        yield session
+
+
+@pytest.mark.thorough
+@needs_spark
+@pytest.mark.parametrize(("layout", "parts"), list(zip(LAYOUTS, (1, 2, 7, 2, 7, 1), strict=True)))
+def test_every_question_has_the_same_bits_in_spark(spark, layout, parts):
+    records = records_of(layout)
+    whole, there = engine_for(records, threads=1), in_spark(spark, records, parts)
+    for question in questions(records):
+        expected = answer_or_refusal(whole, question)
+        if expected is not None:
+            np.testing.assert_array_equal(there.total(question), expected, str(question), strict=True)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
