@@ -13,14 +13,22 @@ from discreet.cli.terminal import Refused
 if TYPE_CHECKING:
     from benchmarks.scale.dask import Figure
 
-NAMES = ("dask", "disk", "peer")
+NAMES = ("dask", "workers", "persons", "disk", "peer")
+DEFAULT = NAMES[:2]
 
 
 def scale(
-    names: Annotated[list[str] | None, typer.Argument(help=f"Any of: {', '.join(NAMES)}. Default: dask.")] = None,
-    rows: Annotated[float, typer.Option(help="disk: rows of the table, which is made block by block.")] = 1e6,
-    columns: Annotated[int, typer.Option(min=1, help="disk: columns of the table.")] = 20,
-    memory: Annotated[str, typer.Option(help="disk: how much memory encoded rows may take.")] = "0B",
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Any of: {', '.join(NAMES)}. Default: {', '.join(DEFAULT)}.")
+    ] = None,
+    rows: Annotated[
+        float, typer.Option(help="workers, persons, disk: rows of the table, which is made in parts.")
+    ] = 1e6,
+    columns: Annotated[int, typer.Option(min=1, help="workers, persons, disk: columns of the table.")] = 20,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="disk: how much memory encoded rows may take, default 0B; persons: a worker's, default 1GB."),
+    ] = None,
     folder: Annotated[Path | None, typer.Option(help="disk: where the table and scratch files are made.")] = None,
     quick: Annotated[bool, typer.Option("--quick", envvar=VARIABLE, help="Few rows: does it run?")] = False,
 ) -> None:
@@ -30,9 +38,12 @@ def scale(
     unknown = set(names or ()) - set(NAMES)
     if unknown:
         raise Refused(f"there is no {', '.join(sorted(unknown))}: name any of {', '.join(NAMES)}")
-    for name in names or ["dask"]:
+    size = 20_000 if quick else int(rows)
+    for name in names or DEFAULT:
         found = (
-            _disk(20_000 if quick else int(rows), columns, memory, folder) if name == "disk" else _cluster(name, quick)
+            _disk(size, columns, memory or "0B", folder)
+            if name == "disk"
+            else _cluster(name, size, columns, memory or "1GB", quick)
         )
         shown = Table(box=None, title=name, title_justify="left", show_header=False)
         for figure in found:
@@ -40,11 +51,18 @@ def scale(
         Console(highlight=False).print(shown)
 
 
-def _cluster(name: str, quick: bool) -> "list[Figure]":
+def _cluster(name: str, rows: int, columns: int, memory: str, quick: bool) -> "list[Figure]":
     from benchmarks.scale import dask
 
+    passes = dask.QUICK if quick else dask.Passes()
     if name == "dask":
-        return dask.figures(dask.QUICK if quick else dask.Sizes())
+        return dask.overhead((1, 4) if quick else (1, 8, 64), passes)
+    if name == "workers":
+        return dask.second_worker(rows, columns, passes)
+    if name == "persons":
+        from benchmarks.scale import persons
+
+        return persons.figures(rows, columns, memory)
     from benchmarks.scale import peer
 
     sizes = peer.QUICK if quick else (peer.ROWS, peer.COLUMNS, peer.PART, peer.PASSES)

@@ -5,6 +5,7 @@ over that difference: reading, encoding and pricing drop out. Both fits of a pai
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,20 +17,20 @@ from discreet.scale import local_cluster
 from discreet.solvers import GradientDescent
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """How much is measured."""
+PART = 250_000
+"""Rows of a part."""
 
-    parts: tuple[int, ...] = (1, 8, 64)
-    rows: int = 4_000_000
-    columns: int = 20
-    rows_per_part: int = 250_000
+
+@dataclass(frozen=True)
+class Passes:
+    """Which fits are compared: of so few passes and so many, and how often."""
+
     few: int = 2
     more: int = 12
     rounds: int = 3
 
 
-QUICK = Sizes(parts=(1, 4), rows=20_000, columns=3, rows_per_part=5_000, few=2, more=6, rounds=1)
+QUICK = Passes(more=6, rounds=1)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Figure:
     unit: str
 
 
-def _rows(n: int, columns: int, size: int) -> tuple[Any, Any]:
+def rows_of(n: int, columns: int, size: int) -> tuple[Any, Any]:
+    """Return features and labels that workers make, in parts of so many rows."""
     random = da.random.default_rng(0)
     X = random.uniform(-1.0, 1.0, size=(n, columns), chunks=(size, columns))
     return X, (X[:, 0] > 0).astype(np.int64)
@@ -55,27 +57,31 @@ def _seconds(X: Any, y: Any, passes: int) -> float:
     return time.perf_counter() - start
 
 
-def seconds_per_pass(X: Any, y: Any, sizes: Sizes) -> float:
+def seconds_per_pass(X: Any, y: Any, passes: Passes) -> float:
     """Return the time of one pass: the median over rounds."""
-    found = [_seconds(X, y, sizes.more) - _seconds(X, y, sizes.few) for _ in range(sizes.rounds)]
-    return float(np.median(found)) / (sizes.more - sizes.few)
+    found = [_seconds(X, y, passes.more) - _seconds(X, y, passes.few) for _ in range(passes.rounds)]
+    return float(np.median(found)) / (passes.more - passes.few)
 
 
-def figures(sizes: Sizes) -> list[Figure]:
-    """Measure the overhead per pass and part on tiny parts, and passes over large ones with one and two workers."""
-    found, times = [], {}
+def overhead(parts: Sequence[int], passes: Passes) -> list[Figure]:
+    """Measure what a pass costs per part, on tiny parts."""
+    found = []
     with local_cluster(n_workers=2):
-        for parts in sizes.parts:
-            X, y = _rows(parts * 10, 3, 10)
-            _seconds(X, y, sizes.few)  # compiles
-            each = seconds_per_pass(X, y, sizes) / parts
-            found.append(Figure(f"overhead per pass and part, {parts} parts", each * 1e3, "ms"))
+        for count in parts:
+            X, y = rows_of(count * 10, 3, 10)
+            _seconds(X, y, passes.few)  # compiles
+            each = seconds_per_pass(X, y, passes) / count
+            found.append(Figure(f"overhead per pass and part, {count} parts", each * 1e3, "ms"))
+    return found
+
+
+def second_worker(rows: int, columns: int, passes: Passes) -> list[Figure]:
+    """Measure passes over large parts, which workers keep encoded, with one worker and with two."""
+    found, times, size = [], {}, min(PART, max(1, rows // 4))
     for workers in (1, 2):
-        with local_cluster(n_workers=workers):
-            X, y = _rows(sizes.rows, sizes.columns, sizes.rows_per_part)
-            _seconds(X[: sizes.rows_per_part], y[: sizes.rows_per_part], sizes.few)
-            times[workers] = seconds_per_pass(X.persist(), y.persist(), sizes)
-        found.append(
-            Figure(f"pass over {sizes.rows:,} x {sizes.columns}, {workers} workers", times[workers] * 1e3, "ms")
-        )
+        with local_cluster(n_workers=workers, memory_limit=0):
+            X, y = rows_of(rows, columns, size)
+            _seconds(X[:size], y[:size], passes.few)
+            times[workers] = seconds_per_pass(X, y, passes)
+        found.append(Figure(f"pass over {rows:,} x {columns}, {workers} workers", times[workers] * 1e3, "ms"))
     return [*found, Figure("speed-up of a second worker", times[1] / times[2], "x")]

@@ -117,6 +117,8 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
             "--seeds 1 --jobs 1"
         ),
         "python -m benchmarks scale": QUICK,
+        "python -m benchmarks scale workers persons --rows 1e7 --columns 50": QUICK,
+        "python -m benchmarks scale disk --rows 1e7 --columns 50": QUICK,
         "python -m benchmarks solvers": Tiny("--method gd"),
         "python -m benchmarks solvers --data DIR --table adult --method agd --epsilon 0.1 --folds 5 --quick": Tiny(
             instead="python -m benchmarks solvers --table synthetic --method agd --epsilon 0.1 --folds 5 --quick"
