@@ -16,7 +16,6 @@ from discreet import DPLogisticRegression
 from discreet.scale import local_cluster
 from discreet.solvers import GradientDescent
 
-
 PART = 250_000
 """Rows of a part."""
 
