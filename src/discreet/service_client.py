@@ -147,7 +147,7 @@ class RemoteService:
         return Path(folder)
 
     @staticmethod
-    def _verify(certificate: Certificate, job: Mapping[str, Any]) -> None:
+    def _verify(certificate: Certificate, job: Json) -> None:
         verified, charged = certificate.verify(), certificate.ledger or {}
         if not verified.is_private or verified.epsilon > float(job["settings"]["epsilon"]) * (1 + 1e-9):
             raise AccountingError("the certificate does not promise what was asked for: do not rely on the result")
@@ -180,7 +180,7 @@ class RemoteService:
 class RemoteDataset:
     """A data set of a service: its schema and budget are public to you, its rows are not."""
 
-    def __init__(self, service: RemoteService, facts: Mapping[str, Any]) -> None:
+    def __init__(self, service: RemoteService, facts: Json) -> None:
         self._service, self._facts = service, facts
         self._path = f"/api/datasets/{in_url(facts['name'], safe='')}"
         self.schema = Schema.from_dict(facts["schema"])

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -142,7 +142,7 @@ def _test_rows(summary: "Summary", tests: Sequence[str]) -> list[list[str]]:
 def _listed(summary: "Summary", tests: Sequence[str], contrasts: Sequence[str]) -> Json:
     """All numbers, for programs: null for effects that noise hides."""
 
-    def finite(values: Any) -> list[float | None]:
+    def finite(values: Iterable[float]) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]
 
     contrasted = {text: summary.combinations.columns(summary.combination(text), summary.level) for text in contrasts}

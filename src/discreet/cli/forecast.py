@@ -177,7 +177,7 @@ def _refuse_nonsense(
         free(plot, "--plot", endings=PICTURES)
 
 
-def _model(task: Task, classes: int, settings: Json) -> Any:
+def _model(task: Task, classes: int, settings: Json) -> "DPLinearModel":
     from discreet.models import DPLogisticRegression, DPPoissonRegressor, DPRidge
 
     if task is Task.CLASSIFICATION:
@@ -187,7 +187,7 @@ def _model(task: Task, classes: int, settings: Json) -> Any:
     return (DPRidge if task is Task.REGRESSION else DPPoissonRegressor)(**settings)
 
 
-def _declared(schema: Path, settings: Json) -> tuple[Any, Json]:
+def _declared(schema: Path, settings: Json) -> "tuple[DPLinearModel, Json]":
     """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
     from discreet.cli.options import model_named
     from discreet.curator import Layout
@@ -201,7 +201,7 @@ def _declared(schema: Path, settings: Json) -> tuple[Any, Json]:
     return model.set_params(bounds=layout.bounds), {"p": None, "indicators": layout.indicators}
 
 
-def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
+def _forecast(model: "DPLinearModel", rows: int, **options: Any) -> "Forecast":
     """With a bar on stderr, so that stdout holds the answer alone."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -218,7 +218,7 @@ def _forecast(model: Any, rows: int, **options: Any) -> "Forecast":
         return simulate(model, rows, progress=update, **options)
 
 
-def _effects(model: object, rows: int, features: int | None, wishes: Json, *, as_json: bool) -> None:
+def _effects(model: "DPLinearModel", rows: int, features: int | None, wishes: Json, *, as_json: bool) -> None:
     from discreet.cli.console import Console
     from discreet.models.forecast.effects import forecast_effects
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.models.fit import Quote
     from discreet.models.table_model import TableModel
     from discreet.schema.schema import Schema
+    from discreet.typing import Floats
 
 
 LARGEST_EPSILON = 1000.0
@@ -295,7 +296,7 @@ def model_of(folder: Path) -> "TableModel":
     return TableModel.load(folder)
 
 
-def start_of(path: Path, declared: "Schema") -> tuple[Any, Any]:
+def start_of(path: Path, declared: "Schema") -> "tuple[Floats, Floats]":
     """The coefficients and intercept of a released model, to start from: of the same features, and with a guarantee."""
     from discreet.curator import Layout
 
@@ -461,7 +462,7 @@ def model_named(declared: "Schema", name: str, settings: Json, account: Json) ->
     return TableModel(declared, estimator_named(declared, name, settings).set_params(**account))
 
 
-def estimator_named(declared: "Schema", name: str, settings: Json) -> Any:
+def estimator_named(declared: "Schema", name: str, settings: Json) -> "DPLinearModel":
     """An estimator, not fitted: by its short name, or the one that suits the target."""
     from discreet.models.base import MODELS, default_model
 

@@ -22,6 +22,7 @@ from discreet.cli.options import (
 from discreet.cli.terminal import Refused
 
 if TYPE_CHECKING:
+    from discreet.models.base import DPLinearModel
     from discreet.models.scores import PrivateScore
 
 
@@ -96,7 +97,7 @@ def score(
 
 
 def _warn(
-    model: object, n: int, epsilon: float, delta: float | None, neighbors: Neighbors, metric: str, level: float
+    model: "DPLinearModel", n: int, epsilon: float, delta: float | None, neighbors: Neighbors, metric: str, level: float
 ) -> None:
     """Say before the charge what public facts reveal of the score."""
     from discreet.models.scores import outlook

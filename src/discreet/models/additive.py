@@ -1,6 +1,6 @@
 """Private additive models of arrays and data frames: what ``TableModel`` is of a table whose columns are numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.curator import Layout, one_dimensional, two_dimensional
 from discreet.errors import MissingBounds, Unsupported
-from discreet.models.base import Charged, ExactScore, Shown
+from discreet.json_schemas import Json
+from discreet.models.base import Charged, DPLinearModel, ExactScore, Shown
 from discreet.models.classification import DPLogisticRegression
 from discreet.models.fit import Quote, declared
 from discreet.models.regression import DPRidge
@@ -25,13 +27,13 @@ from discreet.models.words import NamedParameters
 from discreet.parameters import OneOf, Share, check_settings
 from discreet.schema.columns import KNOTS, Number, Target
 from discreet.schema.schema import Schema
-from discreet.typing import Floats
+from discreet.typing import Array, Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def columns_of(X: Any) -> dict[str, Any]:
+def columns_of(X: Any) -> Json:
     """Return the columns of an array or a data frame by name, ``x0``, ``x1`` and so on where they have none."""
     X = two_dimensional(X)
     if hasattr(X, "tocsr"):
@@ -164,7 +166,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.input_tags.allow_nan = True
@@ -195,7 +197,7 @@ class _Additive(Shown, NamedParameters, Charged):
     def _schema(self, names: list[str], groups: object) -> Schema:
         raise NotImplementedError
 
-    def _estimator(self) -> Any:
+    def _estimator(self) -> DPLinearModel:
         raise NotImplementedError
 
     @property
@@ -264,7 +266,7 @@ class _Additive(Shown, NamedParameters, Charged):
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
-    def predict(self, X: object) -> NDArray[Any]:
+    def predict(self, X: object) -> Array:
         """Return the prediction for each record.
 
         Parameters
@@ -326,7 +328,7 @@ class _Additive(Shown, NamedParameters, Charged):
         check_is_fitted(self, "model_")
         return self.model_.term_effects()
 
-    def plot_effects(self, columns: Any = None, *, level: Share = 0.95) -> "Figure":
+    def plot_effects(self, columns: Sequence[str] | None = None, *, level: Share = 0.95) -> "Figure":
         """Draw the effect of each column with a band for the privacy noise, as ``TableModel.plot_effects`` does.
 
         Parameters
@@ -370,14 +372,14 @@ class _Additive(Shown, NamedParameters, Charged):
         check_is_fitted(self, "model_")
         return self.model_.explain(self._columns(X))
 
-    def _columns(self, X: object) -> dict[str, Any]:
+    def _columns(self, X: object) -> Json:
         columns, names = columns_of(X), list(self.model_.schema_.columns)
         if len(columns) != len(names):
             expects = f"{type(self).__name__} is expecting {len(names)} features as input"  # scikit-learn's words
             raise Unsupported(f"X has {len(columns)} features, but {expects}")
         return columns if hasattr(X, "columns") else dict(zip(names, columns.values(), strict=True))
 
-    def _table(self, X: object, y: object, groups: object) -> tuple[TableModel, dict[str, Any]]:
+    def _table(self, X: object, y: object, groups: object) -> tuple[TableModel, Json]:
         """Return the unfitted model of the table that these make, and the table."""
         check_settings(self)
         if y is None:
@@ -391,12 +393,12 @@ class _Additive(Shown, NamedParameters, Charged):
         model = TableModel(schema, self._estimator(), terms=self.terms, checks=False)
         return model, {**columns, **extra}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan, tags.non_deterministic = True, True
         return tags
 
-    def _account(self) -> dict[str, Any]:
+    def _account(self) -> Json:
         return {name: getattr(self, name) for name in _PASSED_ON}
 
     def _declared(self, names: list[str], groups: object, target: Target, bounds: Bounds) -> Schema:
@@ -450,10 +452,10 @@ class DPAdditiveClassifier(ExactScore, ClassifierMixin, _Additive):
         return DPLogisticRegression(**self._account())
 
     @property
-    def classes_(self) -> NDArray[Any]:
+    def classes_(self) -> Array:
         """The labels."""
         check_is_fitted(self, "model_")
-        classes: NDArray[Any] = self.model_.estimator_.classes_
+        classes: Array = self.model_.estimator_.classes_
         return classes
 
     def predict_proba(self, X: object) -> Floats:

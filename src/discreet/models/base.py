@@ -205,7 +205,7 @@ class Shown:
         return f'<p style="font-family: monospace">{escape(type(self).__name__)}: {escape(claim)}</p>'
 
     @property
-    def _repr_html_(self) -> Any:
+    def _repr_html_(self) -> Callable[[], str]:
         if get_config()["display"] != "diagram":
             raise AttributeError("there is no HTML unless scikit-learn's display is 'diagram'")
         return self._shown_html
@@ -304,7 +304,7 @@ class Charged(BaseEstimator):
     ``set_params`` or an assignment, a URL with a password becomes a ``Ledger``. A ``Ledger`` is copied as itself.
     """
 
-    def __init_subclass__(cls, **settings: Any) -> None:
+    def __init_subclass__(cls, **settings: object) -> None:
         if "__init__" not in vars(cls):
             dataclass(kw_only=True, eq=False, repr=False)(cls)
         super().__init_subclass__(**settings)
@@ -484,10 +484,10 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         return None
 
     @abstractmethod
-    def _facts(self) -> tuple[Bounds, Any]:
+    def _facts(self) -> tuple[Bounds, Loss]:
         """Return the declared facts, complete, and the loss."""
 
-    def _declared(self) -> tuple[Bounds, Any]:
+    def _declared(self) -> tuple[Bounds, Loss]:
         """Return the declared facts and the loss, once every parameter is as its type says."""
         check_settings(self)
         return self._facts()
@@ -519,12 +519,13 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         X, y, beside = _records_of(X, y, beside, bounds, loss)
         return self._fit_settings(bounds, loss).prepare(X, y, beside).quote
 
-    def _margins(self, X: Any, offset: Any = None) -> Floats:
+    def _margins(self, X: object, offset: object = None) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
         check_is_fitted(self)
-        X = validate_data(self, curator.container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
-        X, coef, intercept = self._within(X), np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        margins = np.asarray(X @ coef.T + intercept) if hasattr(X, "tocsr") else _row_by_row(X, coef) + intercept
+        rows = validate_data(self, curator.container_of(X), reset=False, accept_sparse="csr", dtype=np.float64)
+        rows, coef, intercept = self._within(rows), np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        is_sparse = hasattr(rows, "tocsr")
+        margins = np.asarray(rows @ coef.T + intercept) if is_sparse else _row_by_row(rows, coef) + intercept
         return margins if offset is None else margins + self._offsets(offset, len(margins))[:, None]
 
     def _offsets(self, offset: object, rows: int) -> Floats:
@@ -612,7 +613,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         return summary_of(self, level)
 
     @checked
-    def predict_interval(self, X: Any, level: Share = 0.95, *, offset: Any = None) -> "MeanInterval":
+    def predict_interval(self, X: object, level: Share = 0.95, *, offset: object = None) -> "MeanInterval":
         """Return predicted means with confidence intervals; for two classes the probability of the second.
 
         Parameters
@@ -643,9 +644,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         from discreet.inference.summary import mean_interval
 
         check_is_fitted(self)
-        X = validate_data(self, curator.container_of(X), reset=False, dtype=np.float64)
-        offsets = np.zeros(len(X)) if offset is None else self._offsets(offset, len(X))
-        return mean_interval(self, self._within(X), level, offsets)
+        rows = validate_data(self, curator.container_of(X), reset=False, dtype=np.float64)
+        offsets = np.zeros(len(rows)) if offset is None else self._offsets(offset, len(rows))
+        return mean_interval(self, self._within(rows), level, offsets)
 
     @checked
     def forecast(

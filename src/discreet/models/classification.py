@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -38,13 +37,13 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
     classes_: Array = field(init=False)
 
     @abstractmethod
-    def _loss(self, n_classes: int) -> Any: ...
+    def _loss(self, n_classes: int) -> Loss: ...
 
     def _finish(self, bounds: Bounds) -> None:
         assert bounds.classes is not None
         self.classes_ = label_array(bounds.classes)
 
-    def _facts(self) -> tuple[Bounds, Any]:
+    def _facts(self) -> tuple[Bounds, Loss]:
         bounds = declared(self.bounds, classes=self.classes)
         if bounds.classes is None:
             raise MissingBounds(
@@ -136,7 +135,7 @@ class DPLogisticRegression(WithInference, PrivateClassifier):
     penalty: object = "l2"
     alpha: NonNegative = 1e-7
 
-    def _loss(self, n_classes: int) -> Any:
+    def _loss(self, n_classes: int) -> Loss:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
 
     @lazily
@@ -225,7 +224,7 @@ class DPLinearSVC(PrivateClassifier):
     penalty: object = "l2"
     alpha: NonNegative = 1e-7
 
-    def _loss(self, n_classes: int) -> Any:
+    def _loss(self, n_classes: int) -> Loss:
         if n_classes != 2:
             raise Unsupported("Only binary classification is supported here: use DPLogisticRegression for more classes")
         return SmoothedHinge(self.width)

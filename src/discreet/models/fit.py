@@ -69,7 +69,7 @@ def solver_names() -> tuple[str, ...]:
 
 
 def choose_solver(
-    solver: Solver | str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
+    solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
 ) -> tuple[Solver, tuple[str, ...]]:
     """Return a configured solver from a name or a solver object, and the reasons for what was chosen."""
     if not isinstance(solver, str):
@@ -77,7 +77,8 @@ def choose_solver(
             raise Unsupported(
                 f"solver must be one of {', '.join(solver_names())}, or a solver object: GradientDescent(n_steps=50)"
             )
-        return filled(solver, domain, loss, penalty, budget), ("solver configured by the user",)
+        custom: Any = solver
+        return filled(custom, domain, loss, penalty, budget), ("solver configured by the user",)
     if solver == "auto":
         from discreet.default.explain import expectations  # here: a fit imports no solver but its own
         from discreet.default.table import Facts, choose
@@ -90,7 +91,7 @@ def choose_solver(
     return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
 
 
-def fills(solver: Solver | str, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> bool:
+def fills(solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> bool:
     """Say whether sparse records are stored with their zeros: narrow ones whose shape would be estimated if dense.
 
     A few hundred columns have a covariance that can be estimated, whatever the container. Public facts only: where n is
@@ -224,9 +225,9 @@ def _check_covariance(covariance: Floats) -> None:
         raise Unsupported("a covariance must have no negative eigenvalue: compute it from complete rows")
 
 
-def refuse_unused(solver: Any) -> None:
+def refuse_unused(solver: Solver) -> None:
     """Refuse moments that a solver would not look at: the user would believe that they helped."""
-    stage = solver
+    stage: object = solver
     while stage is not None:
         if getattr(stage, "takes_public_moments", False):
             return
@@ -394,10 +395,10 @@ class Quote:
     """What a fit would release and cost, with its solver's settings and why they were chosen."""
 
     priced: PricedPlan
-    solver: Mapping[str, Any]
+    solver: Mapping[str, object]
     reason: tuple[str, ...]
-    facts: Any = field(default=None, repr=False, compare=False)
-    configured: Any = field(default=None, repr=False, compare=False)
+    facts: tuple[Domain, Loss, Penalty] = field(repr=False, compare=False)
+    configured: Any = field(repr=False, compare=False)
 
     @property
     def price(self) -> Price:
@@ -463,9 +464,9 @@ class Quote:
 class Beside:
     """What stands next to a record: its person, its weight and its offset, a column each, or None."""
 
-    groups: Any = None
-    weights: Any = None
-    offsets: Any = None
+    groups: object = None
+    weights: object = None
+    offsets: object = None
 
 
 @dataclass(frozen=True)
@@ -476,17 +477,17 @@ class FitSettings:
     bounds: Bounds
     loss: Loss
     penalty: Penalty
-    solver: Any
+    solver: object
     epsilon: float
     delta: float | None
     neighbors: str
     fit_intercept: bool = True
-    start: Any = None
-    public_moments: Any = None
+    start: object = None
+    public_moments: object = None
     allow_large_delta: bool = False
-    ledger: Any = None
+    ledger: object = None
     dataset: str | None = None
-    inference: Any = None
+    inference: str | bool | None = None
     cov_type: str = "robust"
     class_weights: tuple[float, ...] | None = None
     even_if_empty: bool = False
@@ -578,7 +579,7 @@ class Prepared:
     fit: FitSettings
     data: PrivateData
     domain: Domain
-    solver: Any
+    solver: Solver
     reason: tuple[str, ...]
     priced: PricedPlan
 

@@ -14,7 +14,6 @@ Post-processing of released and declared numbers: it costs no budget, and serves
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
@@ -34,7 +33,7 @@ ROUNDING = 1e-9
 """Added to the second moment of even places, so that it can be inverted."""
 
 
-def refuse_monotone(schema: Schema, estimator: Any) -> None:
+def refuse_monotone(schema: Schema, estimator: object) -> None:
     """Refuse monotone effects where they mean nothing, or are not proven. Free: declared facts only."""
     names = [name for name, kind in schema.columns.items() if isinstance(kind, Number) and kind.monotone is not None]
     if not names:

@@ -1,7 +1,5 @@
 """Private regression: least squares, ridge, lasso, elastic net, Huber, counts and amounts, and any loss of numbers."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
@@ -23,7 +21,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
 
     target: object = None
 
-    def _loss(self, bounds: Bounds) -> Any:
+    def _loss(self, bounds: Bounds) -> Loss:
         return Squared()
 
     def _finish(self, bounds: Bounds) -> None:
@@ -31,7 +29,7 @@ class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
         if self.coef_noise_ is not None and self.intercept_noise_ is not None:
             self.coef_noise_, self.intercept_noise_ = self.coef_noise_[0], self.intercept_noise_[0]
 
-    def _facts(self) -> tuple[Bounds, Any]:
+    def _facts(self) -> tuple[Bounds, Loss]:
         bounds = declared(self.bounds, target=self.target)
         if bounds.target is None:
             raise MissingBounds(
@@ -185,7 +183,7 @@ class DPHuberRegressor(WithInference, PrivateRegressor):
     width: Positive | None = None
     alpha: NonNegative = 1e-5
 
-    def _loss(self, bounds: Bounds) -> Any:
+    def _loss(self, bounds: Bounds) -> Loss:
         assert bounds.target is not None
         low, high = bounds.target
         width = 0.3 * (high - low) if self.width is None else self.width
@@ -218,7 +216,7 @@ class DPPoissonRegressor(WithInference, PrivateRegressor):
     limit: Positive = 5.0
     alpha: NonNegative = 1e-6
 
-    def _loss(self, bounds: Bounds) -> Any:
+    def _loss(self, bounds: Bounds) -> Loss:
         assert bounds.target is not None
         return in_training_coordinates(Poisson(self.limit), bounds, self.fit_intercept)
 
@@ -257,7 +255,7 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
     limit: Positive = 5.0
     alpha: NonNegative = 0.0
 
-    def _loss(self, bounds: Bounds) -> Any:
+    def _loss(self, bounds: Bounds) -> Loss:
         return in_training_coordinates(NegativeBinomial(self.dispersion, self.limit), bounds, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Tags:
@@ -292,7 +290,7 @@ class DPGammaRegressor(PrivateRegressor):
     limit: Positive = 10.0
     alpha: NonNegative = 0.0
 
-    def _loss(self, bounds: Bounds) -> Any:
+    def _loss(self, bounds: Bounds) -> Loss:
         return in_training_coordinates(Gamma(self.limit), bounds, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Tags:
@@ -331,7 +329,7 @@ class DPTweedieRegressor(PrivateRegressor):
     limit: Positive = 10.0
     alpha: NonNegative = 0.0
 
-    def _loss(self, bounds: Bounds) -> Any:
+    def _loss(self, bounds: Bounds) -> Loss:
         return in_training_coordinates(Tweedie(self.power, self.limit), bounds, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Tags:

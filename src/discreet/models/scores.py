@@ -325,16 +325,16 @@ def private_score(
     model: Any,
     X: Any,
     y: Any = None,
-    groups: Any = None,
+    groups: object = None,
     *,
     metric: str = "auto",
-    by: Any = None,
+    by: object = None,
     epsilon: float,
     delta: float | None = None,
     neighbors: str = "replace_one",
     allow_large_delta: bool = False,
     level: Share = 0.95,
-    ledger: Any = None,
+    ledger: object = None,
     dataset: str | None = None,
     charge_id: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -399,7 +399,7 @@ def private_score(
     >>> score.metric, score.low <= score.value <= score.high
     ('accuracy', True)
     """
-    settings = {"metric": metric, "by": by, "epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+    settings: Json = {"metric": metric, "by": by, "epsilon": epsilon, "delta": delta, "neighbors": neighbors}
     settings |= {"allow_large_delta": allow_large_delta, "level": level, "ledger": ledger, "dataset": dataset}
     X, y, groups = _rows_of(model, X, y, groups)
     ready = _prepared(model, X, y, groups, **settings)
@@ -444,7 +444,7 @@ def _rows_of(model: object, X: object, y: object, groups: object) -> tuple[Any, 
     return DaskRows(X, y, facts.bounds.classes if facts.loss.task == "classification" else None, groups), None, None
 
 
-def priced_score(model: Any, X: Any, **settings: Any) -> PricedPlan:
+def priced_score(model: DPLinearModel, X: object, **settings: Any) -> PricedPlan:
     """Return what ``private_score`` would release of these rows, at its price: X is a stream that is not read."""
     usual = {"metric": "auto", "by": None, "delta": None, "neighbors": "replace_one", "allow_large_delta": False}
     return _prepared(
@@ -515,7 +515,7 @@ def _prepared(
 
 
 def outlook(
-    model: Any, n: int, *, metric: str, epsilon: float, delta: float | None, neighbors: str, level: float
+    model: DPLinearModel, n: int, *, metric: str, epsilon: float, delta: float | None, neighbors: str, level: float
 ) -> str | None:
     """Say of R2, from public facts alone, when its interval would leave nothing to say; None where it would not."""
     if metric not in ("auto", "r2") or facts_of(model).loss.task == "classification":

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from discreet.accounting import gaussian, selection
 from discreet.accounting.events import Event, Gaussian, NonPrivate, RepeatedSelection, gaussian_mu, merged
@@ -83,7 +82,7 @@ class Planned:
     """A candidate's fit before it runs: the plan at its price, its solver's settings, why it may be idealized."""
 
     priced: PricedPlan
-    solver: Mapping[str, Any]
+    solver: Mapping[str, object]
     reasons: tuple[str, ...]
 
 

@@ -1,7 +1,7 @@
 """``SchemaEncoder``: from columns to a bounded matrix, by declarations alone; and coefficients back to columns."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,7 +251,7 @@ def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coeffic
     return coefficients_of(pipeline.named_steps["encoder"].schema, pipeline.named_steps["model"], units=units)
 
 
-def coefficients_of(schema: Schema, model: Any, *, units: str = "original") -> list[Coefficient]:
+def coefficients_of(schema: Schema, model: DPLinearModel, *, units: str = "original") -> list[Coefficient]:
     """A fitted model's coefficients by name: in the columns' own units, or ``units="encoded"`` of the features.
 
     In original units a number's coefficient is per its unit (1), a level's per level, and truth's against falsehood;
@@ -279,7 +279,7 @@ def coefficients_of(schema: Schema, model: Any, *, units: str = "original") -> l
     return named
 
 
-def outputs_of(model: Any) -> list[str]:
+def outputs_of(model: DPLinearModel) -> list[str]:
     """Return the classes that a fitted model's coefficients speak for; one empty name for numbers."""
     classes = getattr(model, "classes_", None)
     if classes is None:

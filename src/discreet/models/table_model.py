@@ -25,7 +25,7 @@ from discreet.models.term_effects import TermEffects
 from discreet.parameters import OneOf, check_settings
 from discreet.schema.columns import KNOTS, Boolean, Category, Number
 from discreet.schema.schema import Schema
-from discreet.typing import Floats
+from discreet.typing import Array, Floats
 
 if TYPE_CHECKING:
     from discreet.report.model_report import ModelReport
@@ -47,7 +47,7 @@ def with_terms(terms: str, stream: TableStream, estimator: DPLinearModel) -> Tab
     return stream.declared_by(schema if knots is None else schema.with_curves(knots), reason)
 
 
-def _chosen(stream: TableStream, estimator: Any) -> tuple[int | None, str]:
+def _chosen(stream: TableStream, estimator: DPLinearModel) -> tuple[int | None, str]:
     """Return the knots that the default's table says, by the public facts of the table with lines."""
     from discreet.default.table import Facts, knots_for  # here: a fit imports no solver but its own
 
@@ -187,7 +187,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         return self
 
     @lazily
-    def predict(self, data: object) -> NDArray[Any]:
+    def predict(self, data: object) -> Array:
         """Return the prediction for each row; what is missing is treated as declared.
 
         Parameters
@@ -228,7 +228,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         """
         return np.concatenate([*self.predictions(data, "predict_proba")] or [np.empty(0)])
 
-    def predictions(self, data: object, method: str = "predict") -> Iterator[NDArray[Any]]:
+    def predictions(self, data: object, method: str = "predict") -> Iterator[Array]:
         """Yield predictions block by block; what is missing and would make a record null, features or offset, is 0.
 
         Parameters
@@ -440,9 +440,8 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
 
         assert self._fitted is not None
         assert self.schema_.target is not None
-        model: Any = self
         shown = [Score.from_dict(score.to_dict()) for score in scores]
-        return report_of(model, title or f"A private model of {self.schema_.target.column}", scores=shown)
+        return report_of(self, title or f"A private model of {self.schema_.target.column}", scores=shown)
 
     def stream(self, data: object) -> TableStream:
         """Return the table as a fit reads it; only names, types and the number of rows are read yet.
@@ -485,8 +484,9 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
             raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
         return chosen
 
-    def _unfitted(self, stream: TableStream) -> Any:
-        return clone(self._chosen).set_params(bounds=stream.bounds)
+    def _unfitted(self, stream: TableStream) -> DPLinearModel:
+        unfitted: DPLinearModel = clone(self._chosen).set_params(bounds=stream.bounds)
+        return unfitted
 
     def _rows(self, data: object) -> Iterator[tuple[Floats, Floats | None]]:
         """Yield the features of rows to predict, and their offsets where the model has some."""

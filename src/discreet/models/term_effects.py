@@ -10,7 +10,7 @@ overlap have noises that offset each other, so that bands are mostly too wide.
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,17 @@ from discreet.curator import Layout
 from discreet.errors import Unsupported
 from discreet.inference.intervals import LEVEL, deviations
 from discreet.inference.pictures import curve_picture
+from discreet.json_schemas import Json
 from discreet.models.table_encoder import outputs_of
 from discreet.models.to_sklearn import OTHER_TEXT, encoded_cells
 from discreet.parameters import Share, checked
+from discreet.schema.cell_meaning import Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number
 from discreet.schema.schema import Schema
-from discreet.typing import Floats
+from discreet.typing import Array, Floats
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from discreet.inference.summary import MeanInterval, Summary
@@ -67,7 +70,7 @@ class TermEffect:
 
     column: str
     output: str
-    values: tuple[Any, ...]
+    values: tuple[Label, ...]
     effect: Floats
     noise: Floats | None
     other: str = ""
@@ -126,7 +129,7 @@ class TermEffects:
 
     _fitted: Any
     schema_: Schema
-    _rows: Any
+    _rows: "Callable[[object], Iterator[tuple[Floats, Floats | None]]]"
 
     def summary(self, level: float = 0.95) -> "Summary":
         """Return the effects for a population, in the columns' own units: for fits with ``inference="sandwich"``.
@@ -351,7 +354,7 @@ class TermEffects:
             return None
 
 
-def _declared(schema: Schema, name: str) -> tuple[tuple[Any, ...], Floats, Floats]:
+def _declared(schema: Schema, name: str) -> tuple[tuple[Label, ...], Floats, Floats]:
     """Return the declared values of a column, their features, and the mean of these; other names are not in it."""
     kind = schema.columns[name]
     values = _values(kind)
@@ -362,21 +365,21 @@ def _declared(schema: Schema, name: str) -> tuple[tuple[Any, ...], Floats, Float
     return values, features, features.mean(axis=0)
 
 
-def _cells(values: Sequence[Any]) -> Any:
+def _cells(values: Sequence[Label]) -> Array:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _few_values(kind: ColumnKind) -> tuple[Any, ...]:
+def _few_values(kind: ColumnKind) -> tuple[Label, ...]:
     """Return the ends and the middle of a range, or the first names."""
     values = _values(kind)
     return (values[0], values[POINTS // 2], values[-1]) if isinstance(kind, Number) else values[:MOST_LINES]
 
 
-def _values(kind: ColumnKind) -> tuple[Any, ...]:
+def _values(kind: ColumnKind) -> tuple[Label, ...]:
     if isinstance(kind, Number):
         low, high = kind.limits
         shares = np.arange(POINTS) / (POINTS - 1)
@@ -427,7 +430,7 @@ def _figure(effects: Sequence[TermEffect], width: float, summary: "Summary | Non
     return figure
 
 
-def _draw(axes: Any, effect: TermEffect, width: float, color: str) -> None:
+def _draw(axes: "Axes", effect: TermEffect, width: float, color: str) -> None:
     half = None if effect.noise is None else width * effect.noise
     if isinstance(effect.values[0], float) and len(effect.values) == POINTS:
         axes.plot(effect.values, effect.effect, color=color, linewidth=2.0, zorder=3, label=effect.at or effect.output)
@@ -452,5 +455,5 @@ def _draw(axes: Any, effect: TermEffect, width: float, color: str) -> None:
         axes.set_xlabel(f"{len(places)} names, in the schema's order", fontsize="small")
         return
     texts = [textwrap.shorten(str(value), 14, placeholder="\N{HORIZONTAL ELLIPSIS}") for value in effect.values]
-    tilted = {"rotation": 45, "ha": "right"} if len(texts) > 4 else {}
+    tilted: Json = {"rotation": 45, "ha": "right"} if len(texts) > 4 else {}
     axes.set_xticks(places, texts, parse_math=False, **tilted)

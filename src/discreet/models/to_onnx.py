@@ -11,8 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet import __version__
+from discreet.accounting.certificate import Certificate
 from discreet.curator import DEGREE, Layout
 from discreet.errors import MissingExtra
 from discreet.models.fit import declared
@@ -49,7 +51,7 @@ class Graph:
         self.nodes.append(self._helper.make_node(kind, list(inputs), [name], domain=domain, **settings))
         return name
 
-    def constant(self, values: Any) -> str:
+    def constant(self, values: ArrayLike) -> str:
         """Add a constant: floats in single precision, whole numbers, or texts."""
         array = np.asarray(values)
         name = f"constant {len(self.constants)}"
@@ -102,12 +104,12 @@ def onnx_model(model: Any) -> Any:
     return proto
 
 
-def digest_of(certificate: Any) -> str:
+def digest_of(certificate: Certificate) -> str:
     """Return the SHA-256 of a certificate's file, as `sha256sum certificate.json` prints it."""
     return hashlib.sha256((certificate.to_json() + "\n").encode()).hexdigest()
 
 
-def _metadata(certificate: Any) -> dict[str, str]:
+def _metadata(certificate: Certificate) -> dict[str, str]:
     facts = {"epsilon": certificate.epsilon, "delta": certificate.delta, "neighbors": certificate.neighbors}
     return {
         **{f"discreet.{name}": str(value) for name, value in facts.items()},

@@ -52,9 +52,9 @@ OTHER_TEXT = "\0other"
 """A text that is no label."""
 
 
-def spellings(kind: ColumnKind, missing: Iterable[str]) -> dict[str, Any]:
+def spellings(kind: ColumnKind, missing: Iterable[str]) -> dict[str, Label | None]:
     """Return text -> cell for labels and for nothing, as ``str`` writes cells; the empty text is nothing."""
-    cells: dict[str, Any] = {"": None}
+    cells: dict[str, Label | None] = {"": None}
     for text in missing:
         cells |= _written(text, any_case=False)
     for label in _labels(kind):
@@ -72,10 +72,10 @@ def _labels(kind: ColumnKind) -> tuple[Label, ...]:
     return (*kind.true, *kind.false)
 
 
-def _written(label: Label, any_case: bool) -> dict[str, Any]:
+def _written(label: Label, any_case: bool) -> dict[str, Label | None]:
     """Return a label as it is, as a decimal number, as Python writes truth, and with capitals where they are equal."""
     text = label if isinstance(label, str) else plain_number(float(label))
-    cells: dict[str, Any] = {text: text}
+    cells: dict[str, Label | None] = {text: text}
     if any_case:
         cells |= {text.capitalize(): text, text.upper(): text}
     if is_number_text(text) and plain_number(number_of(text)) == text:
@@ -111,7 +111,7 @@ def final_step(model: DPLinearModel, coef: Floats, intercept: Floats) -> Any:
     return _numbers(model, coef, intercept)
 
 
-def log_limit(model: Any) -> float | None:
+def log_limit(model: DPLinearModel) -> float | None:
     """Return the bound on the logarithm of the mean where predictions are exponentials, None where they are margins."""
     loss, probe = model._facts()[1], np.array([-2.0, 0.5, 3.0])
     mean = model._mean(probe)
@@ -126,7 +126,7 @@ def _clipped(name: str, low: float, high: float) -> tuple[str, Any]:
     return name, FunctionTransformer(None, np.clip, inv_kw_args={"a_min": low, "a_max": high})
 
 
-def _numbers(model: object, coef: Floats, intercept: Floats) -> Any:
+def _numbers(model: DPLinearModel, coef: Floats, intercept: Floats) -> Any:
     """Return margins, or exp of them, clipped to the target's range: the inverse of transforms, last one first."""
     steps, limit = [_clipped("range", *target_range(model))], log_limit(model)
     if limit is not None:
@@ -138,9 +138,10 @@ def _numbers(model: object, coef: Floats, intercept: Floats) -> Any:
     return regressor
 
 
-def target_range(model: Any) -> tuple[float, float]:
+def target_range(model: DPLinearModel) -> tuple[float, float]:
     """Return the declared range of a regression's target, to which predictions are clipped."""
-    target: tuple[float, float] = model._facts()[0].target
+    target = model._facts()[0].target
+    assert target is not None
     return target
 
 

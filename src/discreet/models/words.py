@@ -285,7 +285,7 @@ AUTOLOG = (
     "that no certificate counts. Turn it off with mlflow.sklearn.autolog(disable=True), and use log_to_mlflow"
 )
 
-_warned_searches: "WeakSet[Any]" = WeakSet()
+_warned_searches: "WeakSet[object]" = WeakSet()
 _warned_lines: set[tuple[str, int]] = set()
 
 

@@ -219,7 +219,8 @@ def noise_curves(effects: "Sequence[TermEffect]", deviations: float) -> str:
     drawn, several = [], len({effect.output for effect in effects}) > 1
     for effect in effects:
         half = [0.0] * len(effect.values) if effect.noise is None else (deviations * effect.noise).tolist()
-        points = [(x, y, y - h, y + h) for x, y, h in zip(effect.values, effect.effect.tolist(), half, strict=True)]
+        values, heights = map(float, effect.values), effect.effect.tolist()
+        points = [(x, y, y - h, y + h) for x, y, h in zip(values, heights, half, strict=True)]
         name = f"{effect.output}: {effect.column}" if several else effect.column
         drawn.append(_panel(name, f" where {effect.other} = {effect.at}" if effect.other else "", points, ""))
     return _curves(drawn, NOISE_ONLY)

@@ -3,19 +3,21 @@
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.certificate import Certificate
 from discreet.errors import AccountingError, DiscreetError, Unsupported
+from discreet.json_schemas import Json
 from discreet.models.scores import SHARES_AT, ScorePart, words_of
 from discreet.report.figures import LEFT, TOP, Axes, panel, panels
 from discreet.report.page import MINUS, isolated, number, paragraphs, percent, round_ticks, short, table
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
+    from discreet.models.base import DPLinearModel
     from discreet.models.forecast.forecast import Forecast, ForecastRow, Setting
     from discreet.models.forecast.synthetic import Groups
 
@@ -62,7 +64,7 @@ class Score:
             raise Unsupported("this is not a score as `discreet score --json` writes it") from None
 
     @classmethod
-    def _read(cls, score: Mapping[str, Any]) -> "Score":
+    def _read(cls, score: Json) -> "Score":
         words, stored, n = words_of(score["metric"]), score["certificate"], score["n"]
         low, high, level = (_number(score[name]) for name in ("low", "high", "level"))
         parts = []
@@ -79,7 +81,7 @@ class Score:
         return cls(words, _number(score["value"]), low, high, level, epsilon, note, tuple(parts))
 
 
-def _number(value: Any) -> float:
+def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
@@ -243,7 +245,12 @@ class _Late(Exception):
 
 
 def cost_forecast(
-    estimator: Any, n: int, p: int | None = None, *, indicators: "Groups | None" = None, seconds: float = SECONDS
+    estimator: "DPLinearModel",
+    n: int,
+    p: int | None = None,
+    *,
+    indicators: "Groups | None" = None,
+    seconds: float = SECONDS,
 ) -> CostForecast | None:
     """Forecast the cost of privacy for an estimator, fitted or not, for n rows and p columns. No data is read.
 

@@ -13,19 +13,14 @@ parser takes a time and a memory that grow with the square of a dotted key's len
 import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.errors import DiscreetError
 from discreet.json_schemas import Json
 from discreet.scalars import is_nothing, real_number
-
-if TYPE_CHECKING:
-    pass
-
 
 Label = str | int | float | bool
 
@@ -206,7 +201,7 @@ def check_length(name: object, what: str) -> None:
         raise SchemaError(f"{what} has more than {NAME_LENGTH} characters: give it a shorter one")
 
 
-def some(names: Any, *, most: int = 12, how: Any = repr) -> str:
+def some(names: Iterable[object], *, most: int = 12, how: Callable[[object], str] = repr) -> str:
     """Return the first few names, each cut where it is long, and how many more there are."""
     listed = list(names)
     shown = [how(name if len(str(name)) <= 80 else f"{str(name)[:80]}...") for name in listed[:most]]

@@ -32,7 +32,7 @@ DEPTH = 60
 class Entry:
     """What a codebook says of one column: a declaration as in the schema file, empty where it does not suffice."""
 
-    declared: Mapping[str, Any] = field(default_factory=dict)
+    declared: Json = field(default_factory=dict)
     note: str = ""
 
 
@@ -282,7 +282,7 @@ def from_frictionless(stored: Mapping[str, Any]) -> Codebook:
     return Codebook(entries, None if missing is None else tuple(map(str, missing)))
 
 
-def _field_declaration(column: Mapping[str, Any]) -> Json:
+def _field_declaration(column: Json) -> Json:
     facts = dict(column.get("constraints") or {})
     labels = facts.get("enum")
     if "categories" in column:
@@ -311,7 +311,7 @@ def from_json_schema(stored: Mapping[str, Any]) -> Codebook:
     return Codebook(entries)
 
 
-def _property_declaration(column: Mapping[str, Any]) -> Json:
+def _property_declaration(column: Json) -> Json:
     named = column.get("type")
     types = [named] if isinstance(named, str) else [word for word in named or () if word != "null"]
     return declared_by(

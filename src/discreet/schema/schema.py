@@ -318,7 +318,7 @@ class Schema:
             raise SchemaError("the schema is not ready: " + "; ".join(problems[:FIRST]) + more)
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "Schema":
+    def from_dict(cls, stored: Json) -> "Schema":
         """Make a schema from the contents of a TOML file.
 
         Parameters

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan
@@ -21,6 +20,7 @@ from discreet.cli.options import quoted
 from discreet.errors import LedgerError
 from discreet.json_schemas import Json
 from discreet.ledger.account import FREE, Account, Amounts
+from discreet.ledger.chain import Entry
 from discreet.ledger.ledger import Ledger
 from discreet.models.fit import Quote
 from discreet.models.persist import CERTIFICATE, FILES, UnreadableModel
@@ -294,11 +294,11 @@ def verified(service: Service) -> dict[str, int]:
     return {"entries": service.ledger.verify().entries, "audit_lines": service.store.verify(), "certificates": checked}
 
 
-def _charged_to(entry: Any) -> str:
+def _charged_to(entry: Entry) -> str:
     return (entry.charge_id or "").partition("/")[0]
 
 
-def _plain(entry: Any) -> Json:
+def _plain(entry: Entry) -> Json:
     budget = entry.contents.get("budget", entry.contents)
     return {
         "entry": entry.seq,

@@ -5,10 +5,9 @@ Paths are relative to the file. Nothing of it comes from an analyst: requests na
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.json_schemas import Json
@@ -175,7 +174,7 @@ def _table(top: Mapping[str, object], name: str) -> Json:
     return table
 
 
-def _refuse_unknown(given: Mapping[str, Any], names: Any, where: str) -> None:
+def _refuse_unknown(given: Json, names: Iterable[str], where: str) -> None:
     unknown = sorted(set(given) - set(names))
     if unknown:
         raise ServiceError(f"{where} has no {', '.join(unknown)}: it knows {', '.join(names)}")

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.curator import DeclaredSource, Layout, Source
@@ -36,7 +35,7 @@ class Specification:
     """A fit as an analyst describes it: the model's short name, its settings, and whether cells are checked."""
 
     model: str
-    settings: Mapping[str, Any]
+    settings: Json
     checks: bool = True
 
     @classmethod
@@ -100,7 +99,7 @@ class ScoreSpecification:
     """A private score as an analyst describes it: of the model of an earlier job, on the rows of a data set."""
 
     job: str
-    settings: Mapping[str, Any]
+    settings: Json
 
     @classmethod
     def of(cls, given: object) -> "ScoreSpecification":

@@ -15,7 +15,6 @@ predict with R2 has 1 / sqrt(1 - R2) times as much.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
@@ -25,6 +24,7 @@ from discreet.inference.forecast import FEW_RUNS, ExpectedEffect, Law, rehearse,
 from discreet.inference.sandwich import Sandwich
 from discreet.json_schemas import Json
 from discreet.losses.base import Loss
+from discreet.models.base import DPLinearModel
 from discreet.models.fit import budget_of, choose_solver, inferring
 from discreet.models.forecast.forecast import Setting, setting_of
 from discreet.penalties.base import Penalty
@@ -187,7 +187,7 @@ def _sentence(kind: ExpectedEffect) -> str:
 
 
 def forecast_effects(
-    estimator: Any,
+    estimator: DPLinearModel,
     n: int,
     p: int | None = None,
     *,

@@ -42,6 +42,7 @@ from discreet.errors import Unsupported
 from discreet.inference.forecast import Stream
 from discreet.json_schemas import Json
 from discreet.losses.base import Loss, gradient_bound
+from discreet.models.base import DPLinearModel
 from discreet.models.fit import budget_of, choose_solver, penalty_of
 from discreet.models.forecast.synthetic import (
     Classes,
@@ -277,7 +278,7 @@ class Setting:
     columns of which at most one is on, group by group.
     """
 
-    estimator: Any
+    estimator: DPLinearModel
     bounds: Bounds
     ranges: tuple[Floats, Floats]
     loss: Loss
@@ -301,13 +302,14 @@ class Setting:
         """Return a synthetic table of this shape."""
         return rehearsal(rows, self.ranges, self.target, ceiling=ceiling, seed=seed, indicators=self.indicators)
 
-    def model(self, rows: int, **changes: object) -> Any:
+    def model(self, rows: int, **changes: object) -> DPLinearModel:
         """The estimator with declared bounds, and some settings changed."""
         bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
         facts: Json = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
         facts |= {"ledger": False, "verbose": False, "allow_large_delta": True, "start": None}  # public rows
         facts["public_moments"] = None
-        return clone(self.estimator).set_params(bounds=bounds, **facts, **changes)
+        model: DPLinearModel = clone(self.estimator).set_params(bounds=bounds, **facts, **changes)
+        return model
 
     def facts(self) -> PrivateData:
         """Two public rows, through which declared bounds are read as a fit reads them."""
@@ -327,7 +329,7 @@ class Setting:
         return np.asarray(w - w.mean(axis=1, keepdims=True) if self.loss.n_outputs > 1 else w)
 
 
-def setting_of(estimator: Any, p: int | None, indicators: Groups | None = None) -> Setting:
+def setting_of(estimator: DPLinearModel, p: int | None, indicators: Groups | None = None) -> Setting:
     """The facts of an estimator, fitted or not, for a table of p columns."""
     if getattr(estimator, "inference", None):  # what standard errors cost is not forecast
         estimator = clone(estimator).set_params(inference=None)
@@ -488,7 +490,7 @@ class Trial:
 
 
 def forecast(
-    estimator: Any,
+    estimator: DPLinearModel,
     n: int,
     p: int | None = None,
     *,
@@ -540,7 +542,7 @@ def _predicted(setting: Setting, point: Point) -> str:
     return prediction(facts, point.solver)
 
 
-def _check(estimator: Any, n: Any, seeds: object, max_cells: float, diameter: float | None) -> None:
+def _check(estimator: DPLinearModel, n: object, seeds: object, max_cells: float, diameter: float | None) -> None:
     if isinstance(n, bool) or not (isinstance(n, (int, np.integer)) and n >= 2):
         raise Unsupported("n, the number of rows to forecast for, must be a whole number of at least 2")
     if not (isinstance(seeds, (int, np.integer)) and seeds >= 2):
@@ -549,7 +551,7 @@ def _check(estimator: Any, n: Any, seeds: object, max_cells: float, diameter: fl
         raise Unsupported("max_cells must be positive, such as 1e6")
     if diameter is not None and not 0 < diameter < math.inf:
         raise Unsupported("diameter must be positive and finite, or None for the length of the synthetic law's own")
-    if not Budget(estimator.epsilon, neighbors=estimator.neighbors).is_private:
+    if not Budget(estimator.epsilon, neighbors=estimator.neighbors).is_private:  # type: ignore[arg-type]
         raise InvalidBudget("a forecast is of what privacy costs: give a finite epsilon")
 
 

@@ -27,6 +27,7 @@ from scipy.special import pdtrik, softmax
 from discreet.errors import Unsupported
 from discreet.inference.forecast import Stream
 from discreet.parameters import Count, CountOrZero, checked
+from discreet.schema.cell_meaning import Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.schema.columns import Target as DeclaredTarget
 from discreet.schema.schema import Schema
@@ -116,7 +117,7 @@ def _bisected(score: Callable[[float], float], ceiling: float, largest: float) -
 class Classes:
     """Labels; the score is accuracy."""
 
-    labels: tuple[Any, ...]
+    labels: tuple[Label, ...]
     score_name = "accuracy"
 
     @property
@@ -338,7 +339,7 @@ def _weights(p: int, outputs: int, stream: Stream) -> Floats:
 
 
 @checked
-def sample_rows(schema: Schema, n: Count = 1000, *, seed: CountOrZero = 0) -> dict[str, Any]:
+def sample_rows(schema: Schema, n: Count = 1000, *, seed: CountOrZero = 0) -> dict[str, Array]:
     """Return columns of ``n`` made-up rows, target and persons among them, for developing code.
 
     Numbers are uniform in their declared range, categories and classes equally likely, and no column depends on
@@ -366,7 +367,7 @@ def _cells(kind: ColumnKind | DeclaredTarget, uniforms: Any) -> Any:
     return labels[(uniforms * len(labels)).astype(int)]
 
 
-def _labels(kind: ColumnKind | DeclaredTarget) -> Sequence[Any]:
+def _labels(kind: ColumnKind | DeclaredTarget) -> Sequence[Label]:
     if isinstance(kind, Category):
         return kind.categories
     if isinstance(kind, Ordinal):
