@@ -518,7 +518,7 @@ MUTANTS = (
                 "        bound=unit.bound if anchor is None else unit.bound << 5,\n",
             ),
         ),
-        ("tests/solvers/svrg/test_changes.py::test_the_clip_bites_far_below_the_change",),
+        ("tests/solvers/test_svrg.py::test_the_clip_bites_far_below_the_change",),
         "assert",
     ),
 )
