@@ -17,7 +17,7 @@ from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator.records.row_hashes import fingerprint_of
-from discreet.ledger import rows
+from discreet.ledger import store as rows
 from discreet.ledger.chain import Entry
 from discreet.solvers import GradientDescent
 

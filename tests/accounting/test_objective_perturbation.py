@@ -10,9 +10,9 @@ from scipy.special import ndtr
 
 from discreet.accounting import gaussian, pld
 from discreet.accounting.events import Gaussian, PerturbedMinimum, PureDP, TotalVariation
-from discreet.accounting.noise_for import calibrate
 from discreet.accounting.objective_perturbation import covers
 from discreet.accounting.plan import Perturbation, Plan, Release
+from discreet.accounting.priced_plan import calibrate
 from discreet.accounting.pricing import epsilon_of
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported

@@ -10,9 +10,8 @@ import pytest
 from discreet import Bounds, Budget, Ledger
 from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, NonPrivate
-from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import AdaptivePlan
-from discreet.accounting.priced_plan import PricedPlan, price_plan
+from discreet.accounting.priced_plan import PricedPlan, calibrate, price_plan
 from discreet.accounting.pricing import Price, epsilon_of
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported

@@ -17,8 +17,8 @@ from discreet.accounting.events import (
     PureDP,
     renyi_epsilon,
 )
-from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import calibrate
 from discreet.accounting.pricing import epsilon_of, price
 from discreet.budget import Budget
 from discreet.errors import AccountingError, Unsupported

@@ -10,7 +10,7 @@ from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData, kernels, known_answers, known_draws
-from discreet.curator.kernels import coordinates, effects, gradients, moments
+from discreet.curator.kernels import coordinates, gradients, moments
 from discreet.curator.kernels.kernel import Kernel, _interpreted, plain_python
 from discreet.curator.lattice.entropy import chacha20_words
 from discreet.curator.lattice.lattice import COARSE, FINE
@@ -141,7 +141,7 @@ ASKED = {
     "squares": (moments.square_sums, "noisy_squared_norms", lambda curator: curator.noisy_squared_norms(clip=1.0)),
     "scores": (gradients.values_over_tiles, "noisy_score", lambda curator: curator.noisy_score(np.zeros(3))),
     "curvature": (
-        effects.curvature_coefficients,
+        gradients.curvature_coefficients,
         "noisy_curvature",
         lambda curator: curator.noisy_curvature(np.zeros(3), clip=1.0, reach=1.0),
     ),

@@ -29,7 +29,7 @@ from discreet.accounting.events import (
 from discreet.accounting.priced_plan import price_plan
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
-from discreet.ledger import rows
+from discreet.ledger import store as rows
 from discreet.ledger.account import (
     AMOUNT_NAMES,
     FREE,

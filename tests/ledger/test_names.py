@@ -9,7 +9,7 @@ from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerError, Unsupported
 from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.rows import name_of
+from discreet.ledger.store import name_of
 
 COMPOSED, APART = "caf\u00e9", "cafe\u0301"
 BUDGET, EVENTS = Budget(0.5, 1e-7), [Gaussian(20.0)]

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet.curator.engines import threads
-from discreet.curator.kernels.clip import bound_vector
 from discreet.curator.kernels.encode import ceil_sqrt
+from discreet.curator.kernels.kernel import bound_vector
 from discreet.curator.lattice.lattice import (
     COARSE,
     FINE,

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.priced_plan import calibrate, price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
 from discreet.curator import session

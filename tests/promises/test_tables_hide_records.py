@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from discreet import DPLogisticRegression, Ledger, Schema, TableModel
-from discreet.curator.metrics.predictions import Released
+from discreet.curator.metrics.row_values import Released
 from discreet.curator.tables import cells
 from discreet.curator.tables.encode import Layout
 from discreet.curator.tables.files import open_table

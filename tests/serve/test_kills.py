@@ -26,7 +26,7 @@ MOMENTS = ("before the charge", "after the charge", "after the release", "after 
 def dying(moment, monkeypatch):
     """A run that ends at a moment, as a killed process does: no handler of ours sees it."""
     from discreet.curator import PrivateData
-    from discreet.ledger.reservation import Reservation
+    from discreet.ledger.ledger import Reservation
 
     def die(*_, **__):
         raise Killed

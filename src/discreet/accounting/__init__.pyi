@@ -1,10 +1,10 @@
 from discreet.accounting.certificate import Certificate as Certificate
-from discreet.accounting.noise_for import calibrate as calibrate
 from discreet.accounting.objective_perturbation import Perturbation as Perturbation
 from discreet.accounting.plan import AdaptivePlan as AdaptivePlan
 from discreet.accounting.plan import Plan as Plan
 from discreet.accounting.plan import Release as Release
 from discreet.accounting.priced_plan import PricedPlan as PricedPlan
+from discreet.accounting.priced_plan import calibrate as calibrate
 from discreet.accounting.priced_plan import price_plan as price_plan
 from discreet.accounting.pricing import price as price
 from discreet.accounting.textbook import PrivacyLoss as PrivacyLoss

@@ -130,7 +130,7 @@ def grant(
 
     Example: `discreet budget grant census --epsilon 3 --delta 1e-6`
     """
-    from discreet.ledger.rows import name_of
+    from discreet.ledger.store import name_of
 
     check_claim(epsilon, delta)
     opened_ledger = opened(ledger)

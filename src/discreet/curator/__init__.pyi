@@ -25,9 +25,9 @@ from discreet.curator.metrics.metrics import measure_private as measure_private
 from discreet.curator.metrics.metrics import measure_public as measure_public
 from discreet.curator.metrics.noisy_sums import NoisySums as NoisySums
 from discreet.curator.metrics.noisy_sums import plan_of as plan_of
-from discreet.curator.metrics.predictions import Groups as Groups
-from discreet.curator.metrics.predictions import Released as Released
 from discreet.curator.metrics.roc import ROC_RATES as ROC_RATES
+from discreet.curator.metrics.row_values import Groups as Groups
+from discreet.curator.metrics.row_values import Released as Released
 from discreet.curator.private_data import PrivateData as PrivateData
 from discreet.curator.queries.effects import Edges as Edges
 from discreet.curator.queries.effects import Shells as Shells

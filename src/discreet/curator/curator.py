@@ -24,7 +24,7 @@ from discreet.curator.records.storage import within_memory
 from discreet.curator.session import Session, current_observer, doubts, idealized
 from discreet.errors import PlanViolation, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.ledger import Reservation
 from discreet.losses.base import Loss
 from discreet.typing import Integers
 

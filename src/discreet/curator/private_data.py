@@ -18,7 +18,7 @@ from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, ref
 from discreet.budget import Neighbors
 from discreet.curator.curator import Claim, Curator, promise
 from discreet.curator.engines.base import Engine
-from discreet.curator.engines.parts import opened as engine_of
+from discreet.curator.engines.local import opened as engine_of
 from discreet.curator.known_draws import check_planned
 from discreet.curator.queries.counts import CellCounts, checks_of, with_ranges
 from discreet.curator.records import admission, containers
@@ -46,8 +46,7 @@ from discreet.curator.records.stream import (
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger.ledger import account_of
-from discreet.ledger.reservation import Reservation, settled
+from discreet.ledger.ledger import Reservation, account_of, settled
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
 from discreet.typing import Floats, Integers

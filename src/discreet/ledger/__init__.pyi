@@ -1,3 +1,3 @@
 from discreet.ledger.account import Spent as Spent
 from discreet.ledger.ledger import Ledger as Ledger
-from discreet.ledger.reservation import Reservation as Reservation
+from discreet.ledger.ledger import Reservation as Reservation

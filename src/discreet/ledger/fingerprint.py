@@ -106,7 +106,7 @@ def compare(at: Connection, account: Account, fingerprint: Fingerprint) -> None:
                 at.run(_NOTED, dataset, name, share)
 
 
-def noted(at: Connection) -> list[Notice]:
+def notices(at: Connection) -> list[Notice]:
     """Return what was noted, by name."""
     return [Notice(*row) for row in at.rows("SELECT dataset, other, share FROM notice ORDER BY dataset, other")]
 

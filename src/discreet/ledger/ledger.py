@@ -9,9 +9,9 @@ with a line ``ledger = "..."``.
 import os
 import secrets
 import tomllib
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import NoneType
@@ -22,13 +22,107 @@ from discreet.accounting.priced_plan import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger import rows
+from discreet.ledger import store
 from discreet.ledger.account import Account, Spent
 from discreet.ledger.chain import Entry, Verified, canonical, check_certificate, verified
-from discreet.ledger.fingerprint import Fingerprint, Notice, compare, noted
-from discreet.ledger.reservation import Reservation
-from discreet.ledger.rows import name_of
-from discreet.ledger.store import FORMAT, MEMORY, Connection, OverCap, is_path, store_for
+from discreet.ledger.fingerprint import Fingerprint, Notice, compare, notices
+from discreet.ledger.store import FORMAT, MEMORY, Connection, OverCap, is_path, name_of, store_for
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Charge that is on disk: the fit that it pays for may begin.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where it was charged.
+    name : str
+        The ledger's name.
+    dataset : str
+        The data set.
+    entry : int
+        The number of the entry.
+    head : str
+        The chain's head after it.
+    charge_id : str, default=None
+        The name under which it may be repeated.
+    release : str, default=None
+        What was released under the same ``charge_id`` before: then there is nothing to run.
+    epsilon, delta : float, default=0.0
+        What was charged.
+
+    Examples
+    --------
+    >>> from discreet import Budget, Ledger
+    >>> from discreet.accounting import Plan, Release, price_plan
+    >>> ledger = Ledger(":memory:")
+    >>> _ = ledger.grant("census", 1.0, 1e-6)
+    >>> ledger.reserve("census", price_plan(Plan([Release("noisy_count", 1)]), Budget(0.5, 1e-7))).entry
+    2
+    """
+
+    ledger: "Ledger"
+    name: str
+    dataset: str
+    entry: int
+    head: str
+    charge_id: str | None = None
+    release: str | None = None
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    @property
+    def reference(self) -> Json:
+        """For the certificate: the ledger, the data set, the entry, and the chain's head when it was written."""
+        return {"ledger": self.name, "dataset": self.dataset, "entry": self.entry, "head": self.head}
+
+    @property
+    def note(self) -> str:
+        """What was charged, in words: for errors of the run that it paid for."""
+        cost = f"epsilon = {self.epsilon:g}, delta = {self.delta:g}"
+        return f"{cost} was charged to {self.dataset!r} for this (entry {self.entry}), and stays charged"
+
+    def settle(self, release: str) -> str:
+        """Keep what was released under the charge's id, and return what is kept: the first one, ever.
+
+        Publish nothing but what this returns. Without a ``charge_id`` there is nothing to keep.
+        """
+        return release if self.charge_id is None else self.ledger.settle(self.charge_id, release)
+
+    def abandon(self) -> None:
+        """Mark the run as failed. The charge stands, and cannot be tried again under its id."""
+        if self.charge_id is not None:
+            self.ledger.abandon(self.charge_id)
+
+
+@contextmanager
+def settled(reservation: Reservation | None) -> Iterator[None]:
+    """A run that fails is never run again under the same charge: its failure was an answer.
+
+    One that is stopped from outside has answered nothing, and may be asked for again. Whatever ends the run says what
+    was charged for it.
+    """
+    with noted(reservation):
+        try:
+            yield
+        except Exception:
+            if reservation is not None:
+                with suppress(LedgerError):  # what went wrong first is what is reported
+                    reservation.abandon()
+            raise
+
+
+@contextmanager
+def noted(reservation: Reservation | None) -> Iterator[None]:
+    """Let every error that leaves the block say what was charged: public numbers, nothing of the data."""
+    try:
+        yield
+    except BaseException as error:
+        if reservation is not None and reservation.note not in getattr(error, "__notes__", ()):
+            error.add_note(reservation.note)
+        raise
+
 
 VARIABLE = "DISCREET_LEDGER"
 
@@ -147,11 +241,11 @@ class Ledger:
         """
         with self._store.writing() as at:
             dataset = name_of(dataset)
-            before = rows.account(at, dataset)
+            before = store.account(at, dataset)
             if before is None:
                 new = Account.opened(dataset, epsilon, delta or 0.0, neighbors or "replace_one", unit or "record")
                 self._append(at, "grant", dataset, _cap(new))
-                rows.add(at, new)
+                store.add(at, new)
                 return new
             if before.parent is not None:
                 raise LedgerError("a part has the cap of the whole: grant to the whole")
@@ -161,11 +255,11 @@ class Ledger:
                 or (before.delta if delta is None else delta) != before.delta
             ):
                 raise LedgerError("delta, the relation and the unit of a data set cannot be changed: only epsilon can")
-            changed = [account.granted(epsilon) for account in rows.family(at, dataset)]
+            changed = [account.granted(epsilon) for account in store.family(at, dataset)]
             if not all(account.is_within for account in changed):
                 raise LedgerError("more than this cap is spent already: a cap cannot be lowered below that")
             self._append(at, "grant", dataset, _cap(changed[0]))
-            rows.set_caps(at, changed)
+            store.set_caps(at, changed)
             return next(account for account in changed if account.name == dataset)
 
     def divide(self, dataset: str, parts: Sequence[str]) -> list[Account]:
@@ -206,15 +300,15 @@ class Ledger:
             whole = self._account(at, dataset)
             if whole.parent is not None:
                 raise LedgerError("a part cannot be divided: declare finer parts of the whole")
-            if len(rows.family(at, whole.name)) > 1:
+            if len(store.family(at, whole.name)) > 1:
                 raise LedgerError("the data set is divided already: people in parts of both would have two caps")
             accounts = []
             for name in map(name_of, parts):
-                if rows.account(at, name) is not None:
+                if store.account(at, name) is not None:
                     raise LedgerError(f"there is a data set {name!r} already: choose another name for the part")
                 accounts.append(whole.part(name))
                 self._append(at, "part", name, {"of": whole.name})
-                rows.add(at, accounts[-1])
+                store.add(at, accounts[-1])
             return accounts
 
     def bind(self) -> None:
@@ -303,9 +397,9 @@ class Ledger:
             body["certificates"] = sorted({member.public_digest() for member in certificates})
         try:
             with self._store.writing() as at:
-                if charge_id is not None and (old := rows.entry_of_charge(at, charge_id)):
+                if charge_id is not None and (old := store.entry_of_charge(at, charge_id)):
                     return self._reservation(at, old, _repeated(at, old, dataset, body))
-                family = rows.family(at, dataset)
+                family = store.family(at, dataset)
                 if not all(member.charged(charge).is_within for member in family):
                     raise OverCap
                 entry = self._append(at, "charge", dataset, body, charge_id=charge_id, charge=charge)
@@ -375,7 +469,7 @@ class Ledger:
         []
         """
         with self._store.reading() as at:
-            return rows.accounts(at)
+            return store.accounts(at)
 
     def spent(self, dataset: str) -> Spent:
         """Return what was spent on a data set and what is left: for a whole, in its fullest part.
@@ -397,7 +491,7 @@ class Ledger:
         """
         with self._store.reading() as at:
             statement = self._account(at, dataset).statement()
-            family = [member.statement() for member in rows.family(at, statement.dataset)]
+            family = [member.statement() for member in store.family(at, statement.dataset)]
         least = min(family, key=lambda member: member.left)
         return replace(
             statement, left=least.left, left_delta=least.left_delta, share=max(member.share for member in family)
@@ -431,7 +525,7 @@ class Ledger:
         if limit is not None and limit < 0:
             raise Unsupported("limit is how many entries to show: 0 or more")
         with self._store.reading() as at:
-            return rows.entries(at, None if dataset is None else name_of(dataset), limit)
+            return store.entries(at, None if dataset is None else name_of(dataset), limit)
 
     def verify(self, certificate: Certificate | None = None, *, prices: bool = False) -> Verified:
         """Work the whole ledger out again from its entries.
@@ -459,7 +553,7 @@ class Ledger:
         True
         """
         with self._store.reading() as at:
-            name, entries, accounts = self._name(at), rows.entries(at), rows.accounts(at)
+            name, entries, accounts = self._name(at), store.entries(at), store.accounts(at)
         summary = verified(entries, accounts, prices=prices)
         if certificate is None:
             return summary
@@ -479,7 +573,7 @@ class Ledger:
         []
         """
         with self._store.reading() as at:
-            return noted(at)
+            return notices(at)
 
     # --- inside a transaction -----------------------------------------------------------------------
 
@@ -492,7 +586,7 @@ class Ledger:
 
     @staticmethod
     def _account(at: Connection, dataset: str) -> Account:
-        account = rows.account(at, name_of(dataset))
+        account = store.account(at, name_of(dataset))
         if account is None:
             raise LedgerError(
                 f"the ledger has no data set {dataset!r}: its owner registers it with `discreet budget grant`"
@@ -503,8 +597,8 @@ class Ledger:
 
     @staticmethod
     def _append(at: Connection, kind: str, dataset: str, body: Json, **more: Any) -> Entry:
-        entry = Entry.after(*rows.last(at), kind, dataset, {**body, "time": _now(), "nonce": _nonce()}, **more)
-        rows.append(at, entry)
+        entry = Entry.after(*store.last(at), kind, dataset, {**body, "time": _now(), "nonce": _nonce()}, **more)
+        store.append(at, entry)
         return entry
 
     def _reservation(self, at: Connection, entry: Entry, release: str | None = None) -> Reservation:

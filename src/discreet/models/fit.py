@@ -29,7 +29,7 @@ from discreet.bounds import Bounds, Domain, Moments
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger.reservation import Reservation, noted, settled
+from discreet.ledger.ledger import Reservation, noted, settled
 from discreet.losses.base import Loss
 from discreet.parameters import OneOf
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty

@@ -38,7 +38,7 @@ from discreet.curator import (
 )
 from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger.reservation import Reservation, noted
+from discreet.ledger.ledger import Reservation, noted
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import Certify, budget_of, carry_out
 from discreet.models.search_price import facts_of

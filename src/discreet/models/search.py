@@ -45,7 +45,7 @@ from discreet.curator import (
 )
 from discreet.errors import LedgerError, MissingBounds, PlanViolation, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.ledger import Reservation
 from discreet.models.base import Charged, DPLinearModel, Shown, warn_of_a_column
 from discreet.models.fit import Certify, budget_of, carry_out, in_training_units
 from discreet.models.search_price import Candidate, Offer, facts_of, offer, stopping_of

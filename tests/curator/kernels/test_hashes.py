@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.kernels import hashes
+from discreet.curator.records import row_sketches as hashes
 
 WORDS = st.integers(0, 2**64 - 1)
 MASK = 2**64 - 1

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from discreet.curator.kernels.hints import prefetch_entries, prefetch_row
+from discreet.curator.kernels.kernel import prefetch_entries, prefetch_row
 from tests.covering import covering
 
 

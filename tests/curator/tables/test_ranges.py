@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from discreet.accounting.cell_counts import QUERY
 from discreet.accounting.gaussian import mu_of
-from discreet.accounting.noise_for import calibrate
 from discreet.accounting.plan import Plan, Release
+from discreet.accounting.priced_plan import calibrate
 from discreet.budget import Budget
 from discreet.curator.tables.ranges import (
     Tree,

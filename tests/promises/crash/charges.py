@@ -5,7 +5,7 @@ import zlib
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.ledger import Reservation
 
 DATASET = "ds"
 MULTIPLIERS = (20.0, 23.0, 28.0, 35.0, 40.0)

@@ -16,7 +16,7 @@ from discreet import Budget, BudgetExceeded, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import LedgerError
-from discreet.ledger import rows
+from discreet.ledger import store as rows
 from discreet.ledger.store import OVER_CAP, OverCap
 from tests.promises.crash.charges import DATASET, charge
 from tests.promises.crash.children import Child

@@ -182,7 +182,7 @@ def test_the_installed_command_is_killed(place: Path) -> None:
 
 
 REQUEST = (*FIT, "--charge-id", "monthly")
-SETTLE = "discreet.ledger.reservation/Reservation:settle"
+SETTLE = "discreet.ledger.ledger/Reservation:settle"
 
 
 @pytest.mark.few(2)

@@ -161,7 +161,7 @@ MUTANTS = (
         "The search for the noise ends on a price a little above the budget.",
         (
             Edit(
-                "accounting/noise_for.py",
+                "accounting/priced_plan.py",
                 "        if spent <= target:\n",
                 "        if spent <= target * (1 + tolerance):\n",
             ),

@@ -86,7 +86,7 @@ MUTANTS = (
         "Where records are asked part by part, the first of a thread's parts is added twice.",
         (
             Edit(
-                "curator/engines/parts.py",
+                "curator/engines/local.py",
                 "for at in range(first + 1, last):",
                 "for at in range(first, last):",
             ),
@@ -307,7 +307,7 @@ MUTANTS = (
         "A record's Hessian counts with all of its curvature, however long its row is.",
         (
             Edit(
-                "curator/kernels/effects.py",
+                "curator/kernels/gradients.py",
                 "int64(bounded(bend * (facts[i, 1] * scale), facts[i, 2]))",
                 "int64(bounded(bend * (facts[i, 1] * scale), 1e15))",
             ),
@@ -320,7 +320,7 @@ MUTANTS = (
         "A record's Hessian of several classes counts in full, however long its row is.",
         (
             Edit(
-                "curator/kernels/effects.py",
+                "curator/kernels/gradients.py",
                 "bound_vector(found, int64(facts[i, 2]), False, whole)",
                 "bound_vector(found, int64(1) << 30, False, whole)",
             ),
@@ -333,7 +333,7 @@ MUTANTS = (
         "The size of residuals counts an outlier in full.",
         (
             Edit(
-                "curator/kernels/effects.py",
+                "curator/kernels/gradients.py",
                 "int64(bounded(slope * slope * (facts[i, 1] * scale), facts[i, 2]))",
                 "int64(bounded(slope * slope * (facts[i, 1] * scale), 1e15))",
             ),

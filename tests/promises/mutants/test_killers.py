@@ -9,10 +9,9 @@ import pytest
 from discreet import Bounds, Budget, DPLogisticRegression, Ledger, audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
-from discreet.accounting.noise_for import calibrate
 from discreet.accounting.objective_perturbation import perturbation_of
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.priced_plan import calibrate, price_plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData

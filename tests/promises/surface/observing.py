@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.replay_pair import differences, run
 from discreet.budget import Neighbors
-from discreet.ledger.ledger import Ledger
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.ledger import Ledger, Reservation
 from tests.promises.surface.values import CHARGED, TOUCHED, TRACES
 
 RICH, BROKE = "rich", "broke"

@@ -101,7 +101,7 @@ class LocalEngine(Engine):
         return kept[1]
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
-        from discreet.curator.engines.parts import PartedEngine
+        from discreet.curator.engines.local import PartedEngine
 
         if once:
             return PartedEngine(self.records, threads=self.workers.threads, placement=placement)

@@ -10,9 +10,7 @@ import numpy as np
 from numba import int64, njit
 from numba.extending import overload
 
-from discreet.curator.kernels.clip import rounded_bits, within
-from discreet.curator.kernels.hints import interleaved
-from discreet.curator.kernels.kernel import kernel
+from discreet.curator.kernels.kernel import interleaved, kernel, rounded_bits, within
 from discreet.losses.base import derivative
 from discreet.penalties.base import prox_coordinate
 

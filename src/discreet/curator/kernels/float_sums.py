@@ -12,8 +12,7 @@ rows every addition keeps its rounding error, since a frequent column takes as m
 import numpy as np
 from numba import njit
 
-from discreet.curator.kernels.hints import interleaved
-from discreet.curator.kernels.kernel import kernel
+from discreet.curator.kernels.kernel import interleaved, kernel
 from discreet.losses.base import curvature, derivative, derivatives, value, values
 
 COLUMNS = 64

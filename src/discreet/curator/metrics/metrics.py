@@ -58,15 +58,16 @@ from discreet.budget import Budget
 from discreet.curator.metrics import roc
 from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, half_width, kept
 from discreet.curator.metrics.noisy_sums import ROUNDING, SLACK, NoisySums, Values, noise_of
-from discreet.curator.metrics.predictions import Groups, Released
 from discreet.curator.metrics.row_values import (
     MOMENTS,
     MOST_LOG_LOSS,
     ROW_VALUES,
     TENTHS,
     Cells,
+    Groups,
     MomentCells,
     PairCells,
+    Released,
     Scoring,
     ShareCells,
 )
@@ -75,7 +76,7 @@ from discreet.curator.records.row_hashes import Sketcher, fingerprint_from
 from discreet.curator.records.row_sketches import row_secrets
 from discreet.curator.records.stream import CHANGED, Elsewhere, ValuesElsewhere, is_stream
 from discreet.errors import Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.ledger import Reservation
 from discreet.typing import Floats, Integers
 
 SAMPLING = "at most that of a share"

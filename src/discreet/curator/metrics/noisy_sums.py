@@ -23,7 +23,7 @@ from discreet.curator.metrics.row_values import Cells
 from discreet.curator.private_data import PrivateData
 from discreet.curator.records.stream import ValuesElsewhere
 from discreet.errors import Unsupported
-from discreet.ledger.reservation import Reservation
+from discreet.ledger.ledger import Reservation
 from discreet.losses import Logistic
 from discreet.typing import Floats
 

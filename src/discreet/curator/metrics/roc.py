@@ -25,8 +25,7 @@ import numpy as np
 
 from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, Spectrum, half_width, kept
 from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, Values
-from discreet.curator.metrics.predictions import Released
-from discreet.curator.metrics.row_values import MarginCells, RankCells, ends
+from discreet.curator.metrics.row_values import MarginCells, RankCells, Released, ends
 from discreet.typing import Floats
 
 SHARES = (0.1, 0.5, 0.4)

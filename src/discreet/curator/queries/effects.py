@@ -24,8 +24,7 @@ import numpy as np
 
 from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.engines.local import DenseEngine
-from discreet.curator.kernels import effects as kernels
-from discreet.curator.kernels.gradients import gradient_over_rows, gradient_over_tiles
+from discreet.curator.kernels import gradients as kernels
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.known_answers import check_effect_kernels
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, ROOT_TWO, Unit, Weights, place_weights
@@ -92,7 +91,7 @@ class WeightedGradientQuery(EffectQuery):
 
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(w.shape, dtype=np.int64), slice(first, last)
-            gradient_over_rows(engine.rows[cut], facts[cut], np.arange(last - first), *point, out)
+            kernels.gradient_over_rows(engine.rows[cut], facts[cut], np.arange(last - first), *point, out)
             return out
 
         return engine.workers.sum(part, len(facts), len(facts) * w.size)
@@ -105,7 +104,9 @@ class WeightedGradientQuery(EffectQuery):
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(w.size, dtype=np.int64), slice(first, last)
             room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
-            gradient_over_tiles(tiles.cells[cut], tiles.targets[cut], weights[cut], limits[cut], *point, *room, out)
+            kernels.gradient_over_tiles(
+                tiles.cells[cut], tiles.targets[cut], weights[cut], limits[cut], *point, *room, out
+            )
             return out
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)

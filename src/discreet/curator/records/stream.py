@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
-from discreet.curator.kernels.hints import turn_to_rows
+from discreet.curator.kernels.kernel import turn_to_rows
 from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import Storage, storage_for, within_memory

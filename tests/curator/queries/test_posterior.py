@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from discreet.curator.certified.posterior import (
+from discreet.curator.lattice.noise import Draws
+from discreet.curator.queries.sampling import (
     acceptance_bound,
     factor_of,
     gaussian_in_ball,
@@ -19,7 +20,6 @@ from discreet.curator.certified.posterior import (
     log_concave_on_interval,
     strongly_log_concave,
 )
-from discreet.curator.lattice.noise import Draws
 from tests.covering import covering
 from tests.entropy import Buffered
 
