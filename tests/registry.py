@@ -428,6 +428,7 @@ QUERIES: dict[str, Callable[[Curator, Any], Any]] = {
     "noisy_mean": lambda c, w: c.noisy_mean(clip=0.5, n=4.0),
     "noisy_mean_squares": lambda c, w: c.noisy_mean_squares(clip=0.5, n=4.0),
     "noisy_second_moment": lambda c, w: c.noisy_second_moment(clip=0.5, n=4.0),
+    "noisy_magnitudes": lambda c, w: c.noisy_magnitudes(np.zeros(c.domain.n_features - c.domain.intercept)),
     "noisy_squared_norms": lambda c, w: c.noisy_squared_norms(clip=0.5),
     "noisy_target_moments": lambda c, w: c.noisy_target_moments(n=4.0),
     "noisy_weighted_gradient": lambda c, w: c.noisy_weighted_gradient(w, clip=0.05, reach=9.0),

@@ -34,6 +34,7 @@ from discreet.curator.queries.effects import Shells as Shells
 from discreet.curator.queries.minimizers import ONE_ROW as ONE_ROW
 from discreet.curator.queries.minimizers import STEPS_NEED_N as STEPS_NEED_N
 from discreet.curator.queries.minimizers import Problem as Problem
+from discreet.curator.queries.moments import Magnitudes as Magnitudes
 from discreet.curator.queries.sampling import LEAST_ACCEPTANCE as LEAST_ACCEPTANCE
 from discreet.curator.queries.sampling import expected_acceptance as expected_acceptance
 from discreet.curator.records.containers import container_of as container_of

@@ -202,6 +202,7 @@ class Curator:
     noisy_weight = _method(counts.noisy_weight)
     noisy_mean = _method(moments.noisy_mean)
     noisy_mean_squares = _method(moments.noisy_mean_squares)
+    noisy_magnitudes = _method(moments.noisy_magnitudes)
     noisy_second_moment = _method(moments.noisy_second_moment)
     noisy_squared_norms = _method(moments.noisy_squared_norms)
     noisy_target_moments = _method(moments.noisy_target_moments)

@@ -232,6 +232,14 @@ def check_moment_kernels(*, moment: Moment, sparse: bool) -> None:
 
 
 @once_for_classes
+def check_magnitude_kernel() -> None:
+    """Raise ``StaleKernels`` unless magnitudes are counted as the source counts them."""
+    from discreet.curator.queries.moments import MagnitudeQuery
+
+    _check_question(MagnitudeQuery(6, np.array([0, 9000, -3, 1 << 40])), False)
+
+
+@once_for_classes
 def check_recoding_kernels(*, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless maps of records agree with their source."""
     _agree(lambda: _recoded(sparse))
@@ -298,7 +306,7 @@ def check_question(question: ExactSum, *, sparse: bool) -> None:
     from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
     from discreet.curator.queries.effects import EffectQuery
     from discreet.curator.queries.gradients import GradientQuery
-    from discreet.curator.queries.moments import MomentQuery, SquareQuery
+    from discreet.curator.queries.moments import MagnitudeQuery, MomentQuery, SquareQuery
 
     if isinstance(question, MomentQuery):
         check_moment_kernels(moment=question.moment, sparse=sparse)
@@ -314,5 +322,7 @@ def check_question(question: ExactSum, *, sparse: bool) -> None:
         check_value_kernels(question.loss, sparse=sparse)
     elif isinstance(question, SquareQuery):
         check_square_sums(sparse=sparse)
+    elif isinstance(question, MagnitudeQuery):
+        check_magnitude_kernel()
     elif isinstance(question, EffectQuery):
         check_effect_kernels(question.loss)

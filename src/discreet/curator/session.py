@@ -74,6 +74,7 @@ _IN_L2 = (
     "noisy_score_covariance",
     "noisy_squared_slopes",
     "noisy_shells",
+    "noisy_magnitudes",
 )
 """Sums of contributions that are bounded in the L2 norm alone."""
 _ANSWERS = {

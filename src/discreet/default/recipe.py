@@ -28,9 +28,9 @@ H; n p for each gradient.
 
 Privacy
 -------
-Relation and sensitivity: ``noisy_mean``, ``noisy_mean_squares``, ``noisy_second_moment``, ``noisy_gradient``, for the
-shares of two classes ``noisy_coordinate_gradient``,
-``noisy_curvature``, ``noisy_squared_slopes``, ``noisy_weighted_gradient`` and, for a numeric target,
+Relation and sensitivity: ``noisy_magnitudes``, ``noisy_mean``, ``noisy_mean_squares``, ``noisy_second_moment``,
+``noisy_gradient``, for the shares of two classes ``noisy_coordinate_gradient``, ``noisy_curvature``,
+``noisy_squared_slopes``, ``noisy_weighted_gradient`` and, for a numeric target,
 ``noisy_share_within`` and ``noisy_coordinate_gradient`` or ``noisy_target_moments``: each proven at the curator, on
 records recoded by public and released values, which maps neighboring tables to neighboring tables (``Curator.recode``).
 Mechanism: Gaussian noise, each answer with its share of mu^2.
@@ -125,8 +125,8 @@ class Shares:
 
     Parameters
     ----------
-    target, mean, scale, moment : float
-        For a numeric target's place, centers, scales and the second moment.
+    target, width, mean, scale, moment : float
+        For a numeric target's place, where in their ranges features are, centers, scales and the second moment.
     calibration : float
         For calibration; 0: none.
     slope, bound, travel, hessian, newton : float
@@ -141,6 +141,7 @@ class Shares:
     """
 
     target: Weight = 0.05
+    width: Weight = 0.0
     mean: Weight = 0.04
     scale: Weight = 0.08
     moment: Weight = 0.12
@@ -262,7 +263,7 @@ class Recipe:
             target = search_releases(self.shares.target, looks) if looks else (moments,)
         if self.coordinates == "declared":
             return target
-        features = feature_releases(domain, mean=self.shares.mean, scale=self.shares.scale)
+        features = feature_releases(domain, mean=self.shares.mean, scale=self.shares.scale, width=self.shares.width)
         moment = moment_releases(domain, loss, self.shares.moment) if self.coordinates == "full" else ()
         return (*target, *features, *moment)
 

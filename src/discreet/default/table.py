@@ -153,8 +153,10 @@ SETTINGS = (
 SHARES = (
     Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
             reason="a wrong mean costs more than a wrong slope"),
+    Setting("width", lambda s: WIDTHS * (s.per_row >= TELLING),
+            reason="ranges that are far too wide cost most of all; counts of rows find out from there on"),
     Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
-    Setting("scale", Shares.scale, reason="ranges that are too wide cost most of all"),
+    Setting("scale", Shares.scale, reason="columns of unlike sizes cost as much"),
     Setting("moment", Shares.moment, reason="p^2 numbers; more of it starves the steps"),
     Setting("calibration", Shares.calibration, reason="two numbers"),
     Setting("slope", 0.0, numbers=Shares.slope, reason="one number"),
@@ -164,7 +166,7 @@ SHARES = (
     Setting("newton", Shares.newton, reason="about as much as the clipped steps keep"),
 )  # fmt: skip
 PURE = {"n_steps": 4.0, "target_looks": 0.0, "n_travel": 0.0, "n_newton": 0.0}
-PURE_SHARES = {"moment": 0.5, "calibration": 0.0}
+PURE_SHARES = {"moment": 0.5, "calibration": 0.0, "width": 0.0}
 """With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
 FEW = {"constant": 0.2, "n_travel": 0.0, "n_newton": 0.0}
 COORDINATES = {
@@ -173,6 +175,8 @@ COORDINATES = {
     "full": {},
 }
 """What differs in coordinates of less signal: scales alone need more steps."""
+WIDTHS, TELLING = 0.03, 60.0
+"""What counts of rows by magnitude get, and the signal per row from which on a tenth of the rows stands out in them."""
 LEAST_TRAVEL = 10
 """Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
 LOOKED_FOR = 8.0

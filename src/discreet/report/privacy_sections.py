@@ -437,6 +437,7 @@ QUERIES = {
     "noisy_curvature": "curvature (Hessian) at the estimate",
     "noisy_score_covariance": "covariance of the scores, for standard errors",
     "noisy_squared_slopes": "size of the residuals",
+    "noisy_magnitudes": "how far from its center each column is, by powers of two",
     "noisy_shells": "how many rows and residuals are extreme, and in which columns",
     "noisy_target_moments": "covariance of columns and target",
     "noisy_share_within": "share of rows within a window",

@@ -1,7 +1,8 @@
 """Coordinates from declared facts or private estimates, and ``Preconditioned``, which runs any solver in them.
 
     declared    z = (x / (half the declared range), in units in which a typical row has length 1 / constant; 1)
-    diagonal    m = noisy mean of rows of length 1, the center;  s2 = noisy mean squares about it, the scales
+    diagonal    r = how far rows are from the declared center, by noisy counts; ranges that are far too wide become r
+                m = noisy mean of rows of length 1, the center;  s2 = noisy mean squares about it, the scales
                 z = shrink_1( ((x - m) / s, constant) / length ),   length: a typical row's
     full        M = noisy second moment of these rows = U diag(e) U^T, noise edge s sqrt(2 p)
                 y = A z,   A = U diag((e + floor edge)^{-1/2}) U^T
@@ -15,8 +16,8 @@ The library's own default takes its steps in the same coordinates (``default/row
 
 Privacy
 -------
-Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_mean_squares`` and
-``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), each proven at the curator; the
+Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_magnitudes``, ``noisy_mean_squares``
+and ``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), each proven at the curator; the
 recoding maps neighboring tables to neighboring tables under every relation (``Curator.recode``), so that each answer
 that the inner solver asks for has the sensitivity that its own docstring proves, on the recoded records.
 Mechanism: Gaussian noise (discrete Laplace for pure budgets); the same curator answers both, adaptively; the map back
@@ -48,7 +49,7 @@ from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain, Moments, Typical
-from discreet.curator import Recoding
+from discreet.curator import Magnitudes, Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.parameters import OneOf, Positive, Share, Weight, check_fields
@@ -79,6 +80,12 @@ SQUARES = 0.35
 """Clip of a record's squares in units of sqrt(p): features within +-1 have a root mean fourth power of about this."""
 NOISE_IN_SCALE = 0.3
 """A square's noise that is added to it: a feature that does not stand out from noise must not be blown up by it."""
+NARROW_NOISE = 2.0
+"""Rows far out are taken for noise up to this many of its standard deviations."""
+NARROW_SHARE = 0.003
+"""The share of rows that a narrowed range may leave out."""
+RARE = 0.15
+"""A column is told from a rare category by so many rows, beyond what noise may hide, at other distances than most."""
 LEAST_SCALE = 0.1
 """The smallest scale in units of the declared range: below, it is either ten times too wide or a rare category."""
 PUBLIC_FLOOR = 0.02
@@ -182,15 +189,20 @@ def declared_coordinates(domain: Domain) -> Recoding:
     return Recoding(center, scale)
 
 
-def feature_releases(domain: Domain, *, mean: float, scale: float) -> tuple[Release, ...]:
-    """List the releases, in shares of mu^2: a mean where features can be centered, and squares; none if public."""
+def feature_releases(domain: Domain, *, mean: float, scale: float, width: float = 0.0) -> tuple[Release, ...]:
+    """List the releases, in shares of mu^2: a mean where features can be centered, and squares; none if public.
+
+    With a share for the width of ranges also magnitudes, about the declared center and about the mean.
+    """
     if domain.moments is not None:
         return ()
     clip = SQUARES * math.sqrt(domain.n_features)
     squares = Release("noisy_mean_squares", 1, relative_noise=shares_to_noise(scale), clip=clip)
+    looks = 1 + can_center(domain)
+    widths = [Release("noisy_magnitudes", looks, relative_noise=shares_to_noise(width, looks))] if width else []
     if not can_center(domain):
-        return (squares,)
-    return (Release("noisy_mean", 1, relative_noise=shares_to_noise(mean), clip=1.0), squares)
+        return (*widths, squares)
+    return (*widths, Release("noisy_mean", 1, relative_noise=shares_to_noise(mean), clip=1.0), squares)
 
 
 def can_center(domain: Domain) -> bool:
@@ -204,13 +216,17 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
         return public_features(curator.domain, curator.domain.moments, least_scale)
     start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
     columns = curator.domain.n_features
-    center, clip, room = start.center, SQUARES * math.sqrt(columns), longer_in_l1(curator, columns)
+    clip, room = SQUARES * math.sqrt(columns), longer_in_l1(curator, columns)
+    looks = any(release.query == "noisy_magnitudes" for release in curator.plan.releases)
+    start = narrowed(start, curator.noisy_magnitudes(start.center), n, start.center) if looks else start
+    center = start.center
     if can_center(curator.domain):
         if start.center.any() or (start.scale != 1.0).any():  # else the clip alone shrinks rows to length 1
             curator.recode(Recoding(start.center, start.scale, 1.0, 1.0), once=True)
         mean = curator.noisy_mean(clip=1.0, n=n)
         middle = mean[:-1] / max(mean[-1], LEAST_CONSTANT / math.sqrt(mean.size))
         center = start.center + start.scale * np.clip(middle, -1.0, 1.0)
+        start = narrowed(start, curator.noisy_magnitudes(center), n, center) if looks else start
     noise = room * noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
     curator.recode(Recoding(center, start.scale * math.sqrt(room), 0.0), once=True)  # squares over room: below the clip
     found = room * curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
@@ -219,6 +235,24 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
     scaled = Recoding(center, start.scale * np.sqrt(kept))
     return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
+
+
+def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Recoding:
+    """Return the map with the scale of each feature brought down to where rows are, by counts about a center.
+
+    Rows beyond the last edge that stands out of the noise are at most those that it hides, and of a column with a
+    variance the share beyond r times as far falls as 1 / r^2: the scale becomes the distance beyond which at most
+    few in a thousand rows are. A column stays as declared if it may be a rare category, whose other rows noise hides:
+    where too many are equally far from the center, or as far as that is from the declared one.
+    """
+    beyond = np.cumsum(seen.counts[:, ::-1], axis=1)[:, ::-1]  # rows at this size or a larger one
+    hidden = NARROW_NOISE * seen.noise * np.sqrt(np.arange(len(seen.edges), 0, -1))
+    outermost = len(seen.edges) - 1 - np.argmax((beyond > hidden)[:, ::-1], axis=1)
+    width = seen.edges[outermost] * np.sqrt(np.maximum(1.0, hidden[outermost] / (NARROW_SHARE * n)))
+    others = n - seen.counts.max(axis=1)  # rows that are not at the most common distance
+    moved = np.abs(center - start.center)
+    is_narrow = (others > hidden[outermost] + RARE * n) & ((moved == 0) | (width < moved / 2.0))
+    return replace(start, scale=np.where(is_narrow, np.minimum(start.scale, width), start.scale))
 
 
 def public_features(domain: Domain, moments: Moments, least_scale: float = LEAST_SCALE) -> Standardization:

@@ -55,7 +55,7 @@ _KINDS: Mapping[str, str] = {
     "curator.queries.counts": "WeightQuery",
     "curator.queries.effects": ("Edges WeightedGradientQuery CurvatureQuery ScoreQuery SlopeQuery ShellQuery"),
     "curator.queries.gradients": "GradientQuery",
-    "curator.queries.moments": "MomentQuery SquareQuery TargetQuery",
+    "curator.queries.moments": "MagnitudeQuery MomentQuery SquareQuery TargetQuery",
     "curator.clusters.tasks": "Answer ArrayRows CellEncoding Chosen Failed FilePart FileTable Seal Seen TableRows",
     "curator.clusters.persons": (
         "CountCells CountPersons Dealing EncodePersons EncodedRows KeepPersons NoColumns RangeCells ReadRows ScoredRows"

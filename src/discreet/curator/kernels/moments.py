@@ -1,4 +1,4 @@
-"""Sums of rows, of their squares, of outer products, and counts of cells: integers, exactly.
+"""Sums of rows, of their squares, of outer products, counts of magnitudes and of cells: integers, exactly.
 
 Rows and squared rows: a record's vector times an integer coefficient, as large as its clip allows. With r the norm
 (ceiling) of an integer vector q and |c| <= B // r: ||c q|| <= B, as for gradients (``lattice``).
@@ -157,6 +157,20 @@ def add_outer_products(rows, coefficients, left, right, part, out):
     for j in range(p):
         for k in range(j):
             out[j, k] = out[k, j]
+
+
+@kernel(_nrt=False)
+def add_magnitudes(rows, weights, center, shift, digits, out):
+    """Add ``weights[i]`` to ``out[j, k]``, k the binary digits of row i's distance from ``center[j]``, for each j.
+
+    Distances lose ``shift`` bits; ``digits`` has the number of digits of each that is left, the last for all beyond.
+    """
+    most = digits.size - 1
+    for i in range(rows.shape[0]):
+        weight = weights[i]
+        for j in range(center.size):
+            distance = abs(int64(rows[i, j]) - center[j]) >> shift
+            out[j, digits[distance if distance < most else most]] += weight
 
 
 @kernel()

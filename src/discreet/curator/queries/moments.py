@@ -1,4 +1,4 @@
-"""Noisy moments: means and squares of features, second moments, moments of the target.
+"""Noisy moments: means, squares and magnitudes of features, second moments, moments of the target.
 
 There are two noisy sums of squared features, and they are two mechanisms. ``noisy_squared_norms`` bounds a record's
 *total* of squares, an L1 norm, and truncates each square by itself: what coordinate methods scale their clips by, and
@@ -11,13 +11,13 @@ from __future__ import annotations  # nested functions would build their annotat
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
-from discreet.curator.known_answers import check_moment_kernels, check_square_sums
+from discreet.curator.known_answers import check_magnitude_kernel, check_moment_kernels, check_square_sums
 from discreet.curator.lattice.lattice import ROOT_TWO, Grid
 from discreet.curator.queries.coordinates import check_count
 from discreet.errors import PlanViolation, Unsupported
@@ -33,6 +33,10 @@ _SQUARE_BITS = 22
 _MOST_BOUND = 1 << 40
 _MOST = 2.0**50
 _LONGEST = 1 << 31
+_FARTHEST = 2.0**20
+DIGITS = 16
+"""Binary digits of a distance that are counted: more is for distances beyond 16-bit grids, which lose low bits."""
+_DIGITS_OF = np.array([k.bit_length() for k in range(1 << DIGITS)], dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,32 @@ class SquareQuery(ExactSum):
 
 
 @dataclass(frozen=True)
+class MagnitudeQuery(ExactSum):
+    """Counts of rows by the binary digits of each feature's distance from a center, in ``bound`` per row and feature.
+
+    ``center`` is in steps of the grid.
+    """
+
+    bound: int
+    center: Integers
+
+    def over(self, engine: LocalEngine) -> Integers:
+        """Return ``bound`` times how many rows have a distance of k digits, (features, digits + 1)."""
+        records = engine.records
+        if records.rows is None:
+            raise Unsupported("magnitudes are counted for dense records")
+        rows, shift = records.rows, magnitude_shift(records.grid)
+        counted = unit_bounds(self.bound, records) * (records.norms > 0)
+
+        def part(first: int, last: int) -> Integers:
+            out = np.zeros((self.center.size, DIGITS + 1), dtype=np.int64)
+            kernels.add_magnitudes(rows[first:last], counted[first:last], self.center, shift, _DIGITS_OF, out)
+            return out
+
+        return engine.workers.sum(part, records.n_rows, rows.size)
+
+
+@dataclass(frozen=True)
 class TargetQuery(ExactSum):
     """Sums of t and of t^2, t the target from ``center`` over ``half``, in ``one`` lattice steps per unit."""
 
@@ -146,6 +176,11 @@ def square_shift(n_columns: int, grid: Grid) -> int:
     """Return how many bits squares lose: each then fits 22 bits, fewer for wide rows, whose sum stays below 2^62."""
     bits = min(_SQUARE_BITS, (61 - n_columns.bit_length()) // 2)
     return max(0, 2 * (15 if np.dtype(grid.dtype).itemsize == 2 else grid.bits + 1) - bits)
+
+
+def magnitude_shift(grid: Grid) -> int:
+    """Return how many bits distances lose, so that two ends of a range of [-1, 1] differ by at most 16 digits."""
+    return max(0, grid.bits + 2 - DIGITS)
 
 
 def outer_coefficients(engine: LocalEngine, query: MomentQuery) -> Integers:
@@ -231,6 +266,60 @@ def _answer(
     steps = scale * 2.0 ** (square_shift(p, grid) if moment == "squares" else 0)
     whole = steps / math.floor(steps) if power == 2 and steps >= 1 else 1.0  # what rounding coefficients down took away
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
+
+
+class Magnitudes(NamedTuple):
+    """Noisy counts of rows by the size of each feature's distance from a center.
+
+    Parameters
+    ----------
+    counts : ndarray
+        (features, sizes): rows whose distance is below the size's edge, and not below the edge before.
+    edges : ndarray
+        Increasing, each twice the one before.
+    noise : float
+        Standard deviation of each count: a public number.
+    """
+
+    counts: Floats
+    edges: Floats
+    noise: float
+
+
+def noisy_magnitudes(session: Session, center: Floats) -> Magnitudes:
+    """Return how many rows are how far from ``center``, feature by feature, by powers of two.
+
+    Shares of rows have the same noise whatever range was declared, so that this finds out where in a range that is far
+    too wide the rows are.
+
+    Privacy
+    -------
+    Sensitivity: a row adds the integer b to one cell of each of p features, whatever its numbers are, so the norm of
+    what it adds is b sqrt(p); with b = isqrt(B^2 // p), at most B. Each of a person's k rows adds b // k to its cells,
+    so that the sum of k such vectors is no longer than one of b. A null record adds 0. So B under ``zero_out`` and
+    ``add_remove``. Under ``replace_one`` no entry is negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2:
+    sqrt(2) B.
+    Mechanism: sum + round(2^m N(0, I)). Sums of integers are exact.
+    Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
+    Conditions: the center is public or released. Asked of records as they were admitted, however they were recoded.
+    """
+    engine, domain = session.admitted, session.admitted_domain
+    features = domain.n_features - domain.intercept
+    if engine.is_sparse:
+        raise Unsupported("magnitudes are counted for dense records")
+    if center.shape != (features,) or not np.isfinite(center).all():
+        raise PlanViolation(f"magnitudes need a finite center for each of {features} features")
+    check_magnitude_kernel()
+    release = session.spend("noisy_magnitudes")
+    factor = ROOT_TWO if session.factor == 2 else session.factor
+    unit = session.unit(release, math.sqrt(features), factor)
+    drawn = session.noise(release, unit, features * (DIGITS + 1))
+    one, grid = math.isqrt(unit.bound**2 // features), engine.grid
+    places = np.rint(np.clip(center, -_FARTHEST, _FARTHEST) * grid.one).astype(np.int64)
+    exact = engine.total(MagnitudeQuery(one, places))
+    released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor) / one
+    edges = 2.0 ** (np.arange(DIGITS + 1) + magnitude_shift(grid)) / grid.one
+    return Magnitudes(released, edges, 0.0 if unit.m is None else 2.0**unit.m / one)
 
 
 def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
