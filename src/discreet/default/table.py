@@ -124,6 +124,8 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
 NEWTON, LATER = 4.0, 50.0
 """The signal per record from which on Newton steps are taken; of numbers. Then all before is accurate enough with less
 of the budget."""
+TELLING = 60.0
+"""The signal per row from which on noisy counts tell where in their ranges most rows are."""
 
 SETTINGS = (
     Setting("n_steps", lambda s: Recipe.n_steps * within(1, s.columns**0.5 / 8, 2),
@@ -153,7 +155,7 @@ SETTINGS = (
 SHARES = (
     Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
             reason="a wrong mean costs more than a wrong slope"),
-    Setting("width", lambda s: WIDTHS * (s.per_row >= TELLING),
+    Setting("width", lambda s: 0.03 * (s.per_row >= TELLING),
             reason="ranges that are far too wide cost most of all; counts of rows find out from there on"),
     Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
     Setting("scale", Shares.scale, reason="columns of unlike sizes cost as much"),
@@ -175,8 +177,6 @@ COORDINATES = {
     "full": {},
 }
 """What differs in coordinates of less signal: scales alone need more steps."""
-WIDTHS, TELLING = 0.03, 60.0
-"""What counts of rows by magnitude get, and the signal per row from which on a tenth of the rows stands out in them."""
 LEAST_TRAVEL = 10
 """Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
 LOOKED_FOR = 8.0

@@ -17,9 +17,9 @@ The library's own default takes its steps in the same coordinates (``default/row
 Privacy
 -------
 Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_magnitudes``, ``noisy_mean_squares``
-and ``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), each proven at the curator; the
-recoding maps neighboring tables to neighboring tables under every relation (``Curator.recode``), so that each answer
-that the inner solver asks for has the sensitivity that its own docstring proves, on the recoded records.
+and ``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), each proven at the curator;
+the recoding maps neighboring tables to neighboring tables under every relation (``Curator.recode``), so that each
+answer that the inner solver asks for has the sensitivity that its own docstring proves, on the recoded records.
 Mechanism: Gaussian noise (discrete Laplace for pure budgets); the same curator answers both, adaptively; the map back
 is post-processing.
 Event: the plan lists all releases, with ``*_share`` of mu^2 for estimates, and is priced as their composition. A

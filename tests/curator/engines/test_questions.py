@@ -31,7 +31,7 @@ from discreet.curator.queries.effects import (
     WeightedGradientQuery,
 )
 from discreet.curator.queries.gradients import GradientQuery
-from discreet.curator.queries.moments import MomentQuery, SquareQuery, TargetQuery
+from discreet.curator.queries.moments import MagnitudeQuery, MomentQuery, SquareQuery, TargetQuery
 from discreet.curator.records import admission, storage
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.errors import Unsupported
@@ -81,6 +81,7 @@ def questions(records):
         MomentQuery(1 << 36, 55.5, moment="outer"),
         SquareQuery(np.full(WIDTH, 3.0), np.full(WIDTH, 1 << 30), 1 << 31),
         TargetQuery(1 << 30, 0.1, 1.2),
+        MagnitudeQuery(1 << 20, np.arange(P) * 1000),
         WeightQuery(1 << 30),
         entry,
         ShareQuery(single, 4000.0),
@@ -153,6 +154,7 @@ def test_every_question_has_the_same_bits_on_every_engine(client, tmp_path, monk
     answers = [(question, answer_or_refusal(whole, question)) for question in questions(records)]
     refused = {type(question).__name__ for question, expected in answers if expected is None}
     dense_only = {"WeightedGradientQuery", "CurvatureQuery", "ScoreQuery", "SlopeQuery", "ShellQuery", "MomentQuery"}
+    dense_only |= {"MagnitudeQuery"}
     assert refused == (dense_only if "sparse" in layout else set())
     for name, engine in engines(client, layout, tmp_path):
         for question, expected in answers:

@@ -351,6 +351,19 @@ MUTANTS = (
         "assert ratio_squared(vector, [0] * len(vector), found) * found.factor**2 <= 1",
     ),
     Mutant(
+        "a row counts in full for each column",
+        "Counts of rows by magnitude forget that a row is in one cell of each column.",
+        (
+            Edit(
+                "curator/queries/moments.py",
+                "one, grid = math.isqrt(unit.bound**2 // features), engine.grid",
+                "one, grid = unit.bound, engine.grid",
+            ),
+        ),
+        ("tests/curator/queries/test_magnitudes.py::test_no_center_breaks_the_bound[center0]",),
+        "assert ratio_squared(vector, [0] * len(vector), measured) * measured.factor**2 <= 1",
+    ),
+    Mutant(
         "factor one for curvatures and scores",
         "Exchanging a record moves a sum of positive semidefinite matrices by no more than adding one.",
         (
