@@ -18,7 +18,7 @@ from discreet.penalties.base import Penalty
 from discreet.schema.columns import FEWEST_KNOTS, KNOTS
 from discreet.solvers import settings
 from discreet.solvers.base import Solver, solver_named
-from discreet.solvers.coordinates import is_wide
+from discreet.solvers.coordinates import is_wide, tells_widths
 from discreet.solvers.settings import Setting, beyond, within
 from discreet.solvers.signal import Signal
 
@@ -124,8 +124,6 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
 NEWTON, LATER = 4.0, 50.0
 """The signal per record from which on Newton steps are taken; of numbers. Then all before is accurate enough with less
 of the budget."""
-TELLING = 60.0
-"""The signal per row from which on noisy counts tell where in their ranges most rows are."""
 
 SETTINGS = (
     Setting("n_steps", lambda s: Recipe.n_steps * within(1, s.columns**0.5 / 8, 2),
@@ -155,8 +153,8 @@ SETTINGS = (
 SHARES = (
     Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
             reason="a wrong mean costs more than a wrong slope"),
-    Setting("width", lambda s: 0.03 * (s.per_row >= TELLING),
-            reason="ranges that are far too wide cost most of all; counts of rows find out from there on"),
+    Setting("width", lambda s: Shares.mean * tells_widths(s.per_row, Shares.mean),
+            reason="ranges far too wide cost most of all, where counts can tell where in them most rows are"),
     Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
     Setting("scale", Shares.scale, reason="columns of unlike sizes cost as much"),
     Setting("moment", Shares.moment, reason="p^2 numbers; more of it starves the steps"),

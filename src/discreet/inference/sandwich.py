@@ -233,6 +233,7 @@ class Sandwich:
         releases = self._own(domain, loss)
         inner_releases = [release for release in inner.releases if release.query not in ("noisy_count", "noisy_weight")]
         refinable = {*ASKED, "noisy_second_moment", "noisy_mean", "noisy_mean_squares", "noisy_target_moments"}
+        refinable |= {"noisy_magnitudes"}
         names = {release.query for release in inner_releases}
         if isinstance(inner, AdaptivePlan) or inner.least_noise is not None or inner.total_variation:
             raise Unsupported("inference starts from a solver with a fixed plan: use solver='auto' or 'gd'")

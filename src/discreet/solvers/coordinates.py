@@ -237,6 +237,14 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
 
 
+def tells_widths(signal: float, share: float) -> bool:
+    """Say whether counts with this share of mu^2 tell a rare category, by four deviations of their noise.
+
+    ``signal`` is that of a mean of rows (``Signal.per_row``).
+    """
+    return RARE * signal * math.sqrt(share / 2.0) >= 2.0 * NARROW_NOISE
+
+
 def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Recoding:
     """Return the map with the scale of each feature brought down to where rows are, by counts about a center.
 
