@@ -63,6 +63,20 @@ def test_formulas_and_parameters_are_there(site):
     assert estimators.count("What is publicly known of the features") == listed > 10
 
 
+@pytest.mark.parametrize(
+    ("tex", "shown"),
+    [
+        ("f''", "<mi>f</mi><mi>&#x02033;</mi>"),
+        ("M'_j", "<msub><mrow><mi>M</mi><mi>&#x02032;</mi></mrow><mi>j</mi></msub>"),
+        ("M'^{-1}", "<msup><mrow><mi>M</mi><mi>&#x02032;</mi></mrow><mrow>"),
+    ],
+)
+def test_primes_stand_next_to_their_letters(tex, shown):
+    from docs.extensions.mathml import mathml
+
+    assert shown in mathml(tex, "inline")
+
+
 def test_no_star_of_a_formula_became_emphasis(site):
     begun_within = re.compile(r"[\w)\]|‖]<em>|<em>\s*[‖|),.²]")
     found = {page.name: hit for page in site.rglob("*.html") if (hit := begun_within.search(page.read_text("utf-8")))}
