@@ -20,7 +20,7 @@ from discreet.json_schemas import Json
 from discreet.models.base import MODELS, DPLinearModel
 from discreet.models.forecast.synthetic import sample_rows
 from discreet.models.persist import FILES
-from discreet.models.scores import PrivateScore, ScorePart
+from discreet.models.scores import PrivateScore
 from discreet.models.table_model import TableModel
 from discreet.schema.schema import Schema
 
@@ -131,11 +131,11 @@ class RemoteService:
         """Wait for the job of a private score, and return the score, whose certificate was verified on arrival."""
         finished = self._finished(job, seconds, poll)
         stored = json.loads(self._sent("GET", f"/api/jobs/{finished['id']}/files/score.json"))
-        certificate = Certificate.from_json(json.dumps(stored.pop("certificate")))
-        self._verify(certificate, finished)
-        parts = tuple(ScorePart(**_numbers(part)) for part in stored.pop("parts"))
-        del stored["rows"]
-        return PrivateScore(**_numbers(stored), certificate=certificate, parts=parts)
+        score = PrivateScore.from_dict(stored)
+        if score.certificate is None:
+            raise ServiceRefused(502, "the service sent a score without a certificate")
+        self._verify(score.certificate, finished)
+        return score
 
     def save(self, job: str, folder: str | Path) -> Path:
         """Write a finished job's folder, as `discreet fit` writes it, with its report."""
@@ -243,12 +243,6 @@ class RemoteDataset:
         named = {} if charge_id is None else {"charge_id": charge_id}
         body = {"kind": "score", "settings": settings, **named}
         return self._service.score(self._service.ask(f"{self._path}/jobs", body)["id"])
-
-
-def _numbers(stored: Mapping[str, object]) -> Json:
-    """Return fields of a score, whose numbers are null where they are not known."""
-    may_be_none = ("n", "population_low", "population_high") if "name" in stored else ("n",)
-    return {key: math.nan if value is None and key not in may_be_none else value for key, value in stored.items()}
 
 
 def settings_of(estimator: DPLinearModel, facts: Mapping[str, object]) -> Json:

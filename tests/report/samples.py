@@ -11,7 +11,8 @@ from discreet.budget import Neighbors
 from discreet.inference.units import BentShape, SmoothShape, Structure
 from discreet.ledger.account import Spent
 from discreet.models import Summary
-from discreet.report.model_report import Coefficient, Fact, ModelReport, Score
+from discreet.models.scores import PrivateScore, ScorePart
+from discreet.report.model_report import Coefficient, Fact, ModelReport
 from discreet.report.model_sections import CostForecast, Simulated
 from discreet.solvers.base import Effects
 
@@ -111,7 +112,9 @@ def plain(**changes):
         ],
         "spent": spent(),
         "forecast": forecast(),
-        "scores": [Score("accuracy", 0.786, 0.778, 0.794, 0.95, 0.1, "on 10,000 held-out rows, with noise")],
+        "scores": [
+            PrivateScore("accuracy", 0.786, 0.778, 0.794, 0.95, 0.77, 0.8, certificate(epsilon=0.1), 10_000, "Wilson")
+        ],
         "units": "log-odds per unit of the column",
     }
     return ModelReport(**{**settings, **changes})
@@ -139,7 +142,8 @@ def hard():
         for k, (column, name) in enumerate(names)
     ]
     made = certificate(unit="person", model=EVIL, notes=(EVIL,), assumed_public={"n": 30_000, EVIL: EVIL})
-    scores = [Score(EVIL, 0.5, note=EVIL), Score("R2", -0.2, -0.4, 0.1, 0.9, 0.05, "long words " * 20)]
+    parts = tuple(ScorePart(name, -0.2, -0.4, 0.1, None, None) for name in (EVIL, "long words " * 20))
+    scores = [PrivateScore("r2", -0.2, -0.4, 0.1, 0.9, -0.5, 0.2, made, None, EVIL, parts)]
     return plain(title=EVIL, certificate=made, coefficients=coefficients, facts=facts, scores=scores, units=EVIL)
 
 

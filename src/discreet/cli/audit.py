@@ -1,6 +1,9 @@
 """``discreet audit``: try to refute what the solvers of this installation claim."""
 
 import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,20 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.budget import Neighbors
-from discreet.cli.options import AsJson, Relation, echo_json, new_file
+from discreet.cli.options import PICTURES, AsJson, Relation, check_claim, echo_json, free, new_file
 from discreet.cli.terminal import NO, Refused
-
-if TYPE_CHECKING:
-    from discreet.audit import Audit
-    from discreet.audit.solver_cases import SolverCase
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-
-from discreet.cli.options import PICTURES, check_claim, free
-
-if TYPE_CHECKING:
-    from discreet.audit.solver_cases import SolverCase
-import time
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -1,48 +1,36 @@
 """``discreet budget``: the ledger of what was released, for those who own the data."""
 
 import json
+import math
+import os
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
 
 import typer
 
+from discreet.atomic_files import passing
 from discreet.budget import Neighbors
-from discreet.cli.options import Address, AsJson, check_claim, echo_json, is_url, named_address, opened
-from discreet.cli.terminal import Refused, number_of
-from discreet.errors import LedgerError
-from discreet.json_schemas import Json
-
-if TYPE_CHECKING:
-    from discreet.ledger.fingerprint import Notice
-    from discreet.ledger.ledger import Ledger
-import sys
-from pathlib import Path
-
 from discreet.cli.certificate import ONLY_PARTLY
-from discreet.cli.options import write_new
-from discreet.cli.terminal import NO, UNCHECKED, checkable
-from discreet.errors import DiscreetError, LedgerDamaged
-
-if TYPE_CHECKING:
-    from discreet.ledger.chain import Verified
-    from discreet.ledger.ledger import Ledger
-import math
-import shlex
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from discreet.cli.options import Address, AsJson, check_claim, echo_json, is_url, named_address, opened, write_new
+from discreet.cli.terminal import NO, UNCHECKED, Refused, checkable, number_of
+from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
+from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from discreet.cli.console import Console
     from discreet.ledger.account import Account
-    from discreet.ledger.chain import Entry
-import os
-import shutil
-import tomllib
-from urllib.parse import parse_qsl, urlsplit
-
-from discreet.atomic_files import beside
+    from discreet.ledger.chain import Entry, Verified
+    from discreet.ledger.fingerprint import Notice
+    from discreet.ledger.ledger import Ledger
 
 RECENT = 20
 budget = typer.Typer(no_args_is_help=True)
@@ -605,14 +593,11 @@ def write_default(address: str) -> Path:
     if changed is None:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = beside(path)
-    try:
-        draft.write_text(changed, encoding="utf-8")
+    with passing(path) as scratch:
+        scratch.write_text(changed, encoding="utf-8")
         if path.exists():
-            shutil.copymode(path, draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+            shutil.copymode(path, scratch)
+        os.replace(scratch, path)
     return path
 
 

@@ -203,19 +203,11 @@ def _declared(schema: Path, settings: Json) -> "tuple[DPLinearModel, Json]":
 
 def _forecast(model: "DPLinearModel", rows: int, **options: Any) -> "Forecast":
     """With a bar on stderr, so that stdout holds the answer alone."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from discreet.cli.console import Console
+    from discreet.models.base import progress_bar
     from discreet.models.forecast.forecast import forecast as simulate
 
-    columns = (TextColumn("Rehearsing"), BarColumn(), MofNCompleteColumn(), TextColumn("fits"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def update(done: int, planned: int) -> None:
-            bar.update(task, completed=done, total=planned)
-
-        return simulate(model, rows, progress=update, **options)
+    with progress_bar("Simulated fits", model.epsilon) as progress:
+        return simulate(model, rows, progress=progress, **options)
 
 
 def _effects(model: "DPLinearModel", rows: int, features: int | None, wishes: Json, *, as_json: bool) -> None:

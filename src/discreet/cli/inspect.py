@@ -13,7 +13,7 @@ from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
     from discreet.cli.options import Contents
-    from discreet.report.model_sections import Score
+    from discreet.models.scores import PrivateScore
 
 
 class Units(StrEnum):
@@ -184,16 +184,16 @@ def report(
     typer.echo(f"Written to {out}")
 
 
-def _score_in(path: Path) -> "Score":
+def _score_in(path: Path) -> "PrivateScore":
     from discreet.errors import Unsupported
-    from discreet.report.model_sections import Score
+    from discreet.models.scores import PrivateScore
 
     with path.open("rb") as file:
         text = file.read(SCORE_BYTES + 1)
     try:
         if len(text) > SCORE_BYTES:
             raise Unsupported("it is too large for a score")
-        return Score.from_dict(json.loads(text))
+        return PrivateScore.from_dict(json.loads(text))
     except (Unsupported, ValueError, RecursionError):
         raise Refused(f"{path}: this is not a score as `discreet score --json` writes it") from None
 

@@ -36,7 +36,7 @@ from discreet.curator import (
     plan_of,
     two_dimensional,
 )
-from discreet.errors import AlreadyReleased, MissingBounds, Unsupported
+from discreet.errors import AccountingError, AlreadyReleased, MissingBounds, Unsupported
 from discreet.json_schemas import Json
 from discreet.ledger.ledger import Reservation, noted
 from discreet.models.base import DPLinearModel
@@ -170,16 +170,47 @@ class PrivateScore:
 
     def to_dict(self) -> Json:
         """Return a dictionary for JSON: numbers that are not finite become None."""
-        fields = ("value", "low", "high", "level", "population_low", "population_high")
         return {
             "metric": self.metric,
-            **{name: _finite(getattr(self, name)) for name in fields},
+            **{name: _finite(getattr(self, name)) for name in _NUMBERS},
             "n": self.n,
             "sampling": self.sampling,
             "parts": [part.to_dict() for part in self.parts],
             "rows": "private" if self.certificate is not None else "declared public",
             "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
         }
+
+    @classmethod
+    def from_dict(cls, stored: Json) -> "PrivateScore":
+        """Return the score that ``to_dict``, or ``discreet score --json``, wrote.
+
+        Its certificate is priced again: what a score claims to have cost is not taken on the file's word.
+        """
+        try:
+            return cls._read(stored)
+        except (AccountingError, AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            raise Unsupported("this is not a score as `discreet score --json` writes it") from None
+
+    @classmethod
+    def _read(cls, stored: Json) -> "PrivateScore":
+        certificate = None
+        if stored["certificate"] is not None:
+            certificate = Certificate.from_json(json.dumps(stored["certificate"]))
+            certificate.verify()
+        words_of(stored["metric"])  # an error for a metric that is not known
+        numbers = {name: _number(stored[name]) for name in _NUMBERS}
+        parts = tuple(
+            ScorePart(
+                str(part["name"]),
+                *(_number(part[name]) for name in ("value", "low", "high")),
+                *(None if part[name] is None else float(part[name]) for name in ("population_low", "population_high")),
+            )
+            for part in stored.get("parts", ())
+        )
+        n = None if stored["n"] is None else int(stored["n"])
+        return cls(
+            stored["metric"], **numbers, certificate=certificate, n=n, sampling=str(stored["sampling"]), parts=parts
+        )
 
     def to_text(self) -> str:
         """Return all of it as a text, numbers to the last bit: what a ledger keeps under a charge's id."""
@@ -246,6 +277,13 @@ def _shown(value: float) -> str:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+_NUMBERS = ("value", "low", "high", "level", "population_low", "population_high")
+
+
+def _number(stored: float | None) -> float:
+    return math.nan if stored is None else float(stored)
 
 
 def _finite(value: float) -> float | None:

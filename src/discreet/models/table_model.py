@@ -436,12 +436,10 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         True
         """
         from discreet.report.model_report import report_of
-        from discreet.report.model_sections import Score
 
         assert self._fitted is not None
         assert self.schema_.target is not None
-        shown = [Score.from_dict(score.to_dict()) for score in scores]
-        return report_of(self, title or f"A private model of {self.schema_.target.column}", scores=shown)
+        return report_of(self, title or f"A private model of {self.schema_.target.column}", scores=scores)
 
     def stream(self, data: object) -> TableStream:
         """Return the table as a fit reads it; only names, types and the number of rows are read yet.

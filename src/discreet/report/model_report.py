@@ -14,6 +14,7 @@ from discreet.accounting.certificate import GIVEN, Certificate
 from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations
 from discreet.inference.summary import Summary, shown_effects
 from discreet.ledger.account import Spent
+from discreet.models.scores import PrivateScore
 from discreet.models.search_price import facts_of
 from discreet.report.effects_section import (
     Coefficient,
@@ -23,7 +24,7 @@ from discreet.report.effects_section import (
     noise_curves,
 )
 from discreet.report.figures import details
-from discreet.report.model_sections import CostForecast, Score, cost_forecast, curves_section, scores_section
+from discreet.report.model_sections import CostForecast, cost_forecast, curves_section, scores_section
 from discreet.report.page import (
     certificate_in,
     certificate_section,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from discreet.models.term_effects import TermEffect
 
 
-__all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "Score", "certificate_in", "cost_forecast"]
+__all__ = ["Coefficient", "CostForecast", "Fact", "ModelReport", "certificate_in", "cost_forecast"]
 
 SOURCES = {
     "declared": "declared",
@@ -123,7 +124,7 @@ class ModelReport:
     facts: Sequence[Fact] = ()
     spent: Spent | None = None
     forecast: CostForecast | None = None
-    scores: Sequence[Score] = ()
+    scores: Sequence[PrivateScore] = ()
     units: str = ""
     steps: Sequence[str] = ()
     effects: Summary | str | None = None
@@ -278,7 +279,7 @@ _EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
 
 
 def report_of(
-    model: "TableModel", title: str, spent: "Spent | None" = None, scores: Sequence[Score] = ()
+    model: "TableModel", title: str, spent: "Spent | None" = None, scores: Sequence[PrivateScore] = ()
 ) -> ModelReport:
     """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
     estimator, certificate = model.estimator_, model.certificate_

@@ -1,17 +1,14 @@
 """Sections about scores that were released, and about what privacy would cost, by a forecast."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from discreet.accounting.certificate import Certificate
-from discreet.errors import AccountingError, DiscreetError, Unsupported
-from discreet.json_schemas import Json
-from discreet.models.scores import SHARES_AT, ScorePart, words_of
+from discreet.errors import DiscreetError
+from discreet.models.scores import SHARES_AT, PrivateScore, ScorePart, words_of
 from discreet.report.figures import LEFT, TOP, Axes, panel, panels
 from discreet.report.page import MINUS, isolated, number, paragraphs, percent, round_ticks, short, table
 
@@ -23,90 +20,31 @@ if TYPE_CHECKING:
 
 
 _SAID = "Scores that were released. What a score cost comes on top of what the model cost."
-_CALIBRATION = "calibration error"
 _SIDE, _EDGE = 200.0, 34.0
 
 
-@dataclass(frozen=True)
-class Score:
-    """A score that was released, or measured on public rows.
-
-    Parameters
-    ----------
-    metric, value, low, high, level
-        ``"accuracy"``, ``"AUC"``, ``"R2"``; its value and an interval of this level, None where there is none.
-    epsilon
-        What it cost in addition to the model; 0 on public rows.
-    note
-        On which rows, and why it may be shown.
-    parts
-        The numbers of groups, classes, tenths or cells, where the score has some.
-    """
-
-    metric: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    level: float = 0.95
-    epsilon: float = 0.0
-    note: str = ""
-    parts: Sequence[ScorePart] = ()
-
-    @classmethod
-    def from_dict(cls, stored: Any) -> "Score":
-        """Return the score that ``PrivateScore.to_dict`` or ``discreet score --json`` wrote.
-
-        Its certificate is priced again: what a score claims to have cost is not taken on the file's word.
-        """
-        try:
-            return cls._read(stored)
-        except (AccountingError, AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            raise Unsupported("this is not a score as `discreet score --json` writes it") from None
-
-    @classmethod
-    def _read(cls, score: Json) -> "Score":
-        words, stored, n = words_of(score["metric"]), score["certificate"], score["n"]
-        low, high, level = (_number(score[name]) for name in ("low", "high", "level"))
-        parts = []
-        for part in score.get("parts", ()):
-            value, *ends = (_number(part[name]) for name in ("value", "low", "high"))
-            parts.append(ScorePart(str(part["name"]), value, ends[0], ends[1], None, None))
-        rows = "rows" if n is None else f"{int(n):,} rows"
-        epsilon, note = 0.0, f"on {rows} that were declared public"
-        if stored is not None:
-            certificate = Certificate.from_json(json.dumps(stored))
-            certificate.verify()
-            note = f"on {rows}, with noise; {certificate.headline}"
-            epsilon = certificate.epsilon
-        return cls(words, _number(score["value"]), low, high, level, epsilon, note, tuple(parts))
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def scores_section(scores: Sequence[Score]) -> str:
+def scores_section(scores: Sequence[PrivateScore]) -> str:
     """Return the section; nothing without scores."""
     if not scores:
         return ""
     rows = []
     for score in scores:
-        shown = _as_score(score)
-        interval = ""
-        if score.low is not None and score.high is not None:
-            interval = f"{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})"
-        paid = f"epsilon = {number(score.epsilon)}" if score.epsilon else "nothing"
+        shown, where = _as_score(score), "rows" if score.n is None else f"{score.n:,} rows"
+        paid, note = "nothing", f"on {where} that were declared public"
+        if score.certificate is not None:
+            paid = f"epsilon = {number(score.certificate.epsilon)}"
+            note = f"on {where}, with noise; {score.certificate.headline}"
         rows.append(
-            f'<tr><th scope="row">{escape(score.metric)}</th><td class="number">{shown(score.value)}</td>'
-            f'<td data-label="interval">{interval}</td><td data-label="cost">{paid}</td>'
-            f'<td class="words">{escape(score.note)}</td></tr>'
+            f'<tr><th scope="row">{escape(words_of(score.metric))}</th><td class="number">{shown(score.value)}</td>'
+            f'<td data-label="interval">{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})</td>'
+            f'<td data-label="cost">{paid}</td><td class="words">{escape(note)}</td></tr>'
         )
     head = ["score", "value", "interval", "cost", "on which rows"]
     whole = table(head, rows, label="Scores", numeric=(1,), kind="wide stacked")
     return '<h2 id="scores">Released scores</h2>' + paragraphs([_SAID]) + whole + "".join(map(_parts, scores))
 
 
-def _parts(score: Score) -> str:
+def _parts(score: PrivateScore) -> str:
     """Return a score's parts: a picture of calibration and of the ROC curve, and a table."""
     if not score.parts:
         return ""
@@ -117,19 +55,19 @@ def _parts(score: Score) -> str:
         for part in score.parts
     ]
     drawn = _SQUARES[score.metric].drawn(score.parts) if score.metric in _SQUARES else ""
-    chances = score.metric == _CALIBRATION
+    chances, words = score.metric == "calibration", words_of(score.metric)
     head = ["predicted chance" if chances else "part", "happened" if chances else "value", percent(score.level, 0)]
-    cells = table(head, rows, label=f"Parts of the {score.metric}", numeric=(1,))
-    return f"<h3>{escape(score.metric[:1].upper() + score.metric[1:])}, in parts</h3>{drawn}{cells}"
+    cells = table(head, rows, label=f"Parts of the {words}", numeric=(1,))
+    return f"<h3>{escape(words[:1].upper() + words[1:])}, in parts</h3>{drawn}{cells}"
 
 
-def _are_counts(score: Score) -> bool:
+def _are_counts(score: PrivateScore) -> bool:
     return any(" predicted as " in part.name for part in score.parts)
 
 
-def _as_score(score: Score) -> Callable[[float], str]:
+def _as_score(score: PrivateScore) -> Callable[[float], str]:
     """Accuracies in percent, all else as it is."""
-    return percent if score.metric.lower() in ("accuracy", "balanced accuracy") else number
+    return percent if score.metric in ("accuracy", "balanced_accuracy") else number
 
 
 def _as_count(value: float) -> str:
@@ -178,14 +116,14 @@ def _place(share: float) -> float:
 
 
 _SQUARES = {
-    _CALIBRATION: _Square(
+    "calibration": _Square(
         "Calibration: what happened, by the predicted chance. The table below has the numbers.",
         "predicted chance",
         "Dots: how often it happened, with intervals over the noise. On the line, predictions are right.",
         SHARES_AT["calibration"],
         is_line=False,
     ),
-    "area under the ROC curve": _Square(
+    "auc": _Square(
         "ROC curve: true positive rate by false positive rate. The table below has the numbers.",
         "false positive rate",
         "True positive rate, with a band over the noise that holds for the whole curve. On the diagonal, the model "

@@ -67,6 +67,11 @@ from discreet.serve.settings import Conflict, DataSet, ServiceError, Settings
 from discreet.serve.specification import ScoreSpecification, Specification
 from discreet.serve.store import Store, note
 
+try:
+    import fcntl
+except ImportError:  # pragma: no cover
+    fcntl = None  # type: ignore[assignment]
+
 OPEN = ("waiting", "queued", "running")
 MOST_TRIES = 10
 _COLUMNS = "id, name, dataset, charge_id, kind, settings, epsilon, amounts, state, reason, made, approver"
@@ -332,15 +337,6 @@ def _cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
-
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover
-    fcntl = None  # type: ignore[assignment]
-
 PAUSE, RETRY_PAUSE, START_PATIENCE = 1.0, 5.0, 120.0
 """Seconds between two looks at an empty queue, which a submission cuts short; after a disk or database failed; and
 for a worker to start."""
@@ -523,3 +519,7 @@ def _locked(path: Path) -> int:
 def inline(settings: Settings) -> Callable[[Job], Outcome]:
     """A run in this process, for tests."""
     return lambda job: carry_out(settings, job)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
