@@ -20,10 +20,9 @@ from discreet import (
     DPRidge,
 )
 from discreet.bounds import Domain
-from discreet.default.table import choose
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.models.fit import fills
-from discreet.penalties import L1, ElasticNet, L2Ball, NoPenalty
+from discreet.penalties import L1, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent
 from discreet.solvers.coordinates import WIDEST
 
@@ -45,20 +44,6 @@ def a_domain(loss, n=20_000, p=5, relation="zero_out", **facts):
     return Domain(
         bounds, math.sqrt(p), n, Budget(1.0, 1e-6, relation).neighbors, n_outputs=loss.n_outputs, **ends, **facts
     )
-
-
-def chosen(loss, penalty, epsilon=1.0, delta=1e-6, relation="zero_out", **facts):
-    _, why = choose(a_domain(loss, relation=relation, **facts), loss, penalty, Budget(epsilon, delta, relation))
-    return why.removeprefix("auto chose ").split(":")[0], why
-
-
-def line(name, reason):
-    return name, f"auto chose {name}: {reason}"
-
-
-def greedy(loss, penalty):
-    """Say whether greedy steps may serve: one output, and a penalty that says that few columns matter."""
-    return loss.n_outputs == 1 and isinstance(penalty, (L1, ElasticNet))
 
 
 # ------------------------------------------------------------------------------- fits

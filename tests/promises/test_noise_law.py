@@ -413,4 +413,4 @@ def test_every_query_has_the_noise_that_was_planned(query):
 def test_every_pure_query_has_the_noise_that_was_planned(query):
     noise = noise_of(query, 0.0)
     assert stats.kstest(noise, "laplace").pvalue > SIGNIFICANCE
-    assert stats.kstest(1.5 * noise, "laplace").pvalue < SIGNIFICANCE
+    assert stats.kstest(2.0 * noise, "laplace").pvalue < SIGNIFICANCE

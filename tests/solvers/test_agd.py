@@ -19,10 +19,8 @@ from discreet import (
 )
 from discreet.accounting import AdaptivePlan
 from discreet.accounting.plan import Charge, Filter
-from discreet.accounting.priced_plan import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
-from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
 from discreet.errors import AccountingError, BudgetExceeded, DiscreetError
 from discreet.losses import Logistic, Poisson
@@ -168,14 +166,6 @@ def test_a_refused_choice_leaves_the_last_point():
         ("noisy_gradient", True),
         ("select_candidate", False),
     ]
-
-
-def real(X, y, epsilon, penalty, solver, relation="replace_one"):
-    data = PrivateData(X, y, Bounds(1.0, classes=(-1, 1), n=len(y)), fit_intercept=False)
-    budget = Budget(epsilon, 1e-6, relation)
-    domain = data.domain(budget.neighbors, Logistic())
-    curator = data.open(price_plan(solver.plan(domain, Logistic(), penalty), budget), Logistic())
-    return curator, solver.solve(curator, penalty).coefficients
 
 
 def fitted(kind, **settings):

@@ -23,7 +23,6 @@ from tests.promises.crash.charges import DATASET, charge
 from tests.promises.crash.observing import faults, raw, snapshot
 
 POINTS = 1000
-KEPT = "a generator with an open transaction lives in the frames of an exception that is kept"
 
 # where Python cannot raise it, in a finalizer, it says so: that is no fault of the ledger's
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

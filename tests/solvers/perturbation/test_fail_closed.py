@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, DPLogisticRegression
+from discreet import Bounds, Budget
 from discreet.accounting import Perturbation, Plan, Release
 from discreet.curator import PrivateData, Problem
 from discreet.curator.certified import minimize
@@ -219,14 +219,6 @@ def test_gradient_steps_need_the_true_n():
     curator = opened(X, Y, Logistic(), [Release("noisy_descent", 1)], BUDGET)
     with pytest.raises(DiscreetError):
         curator.noisy_descent(Problem(0.5, 2), n_steps=3, step_size=0.5)
-
-
-# ------------------------------------------------------------------------------------------- names the remedy
-
-
-def model(solver, **settings):
-    given = {"bounds": Bounds(1.0, classes=(-1, 1)), "solver": solver} | settings
-    return DPLogisticRegression(1.0, settings.pop("delta", 1e-5), **given)
 
 
 def test_clipped_softmax_is_no_gradient():

@@ -3,61 +3,16 @@
 import math
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from discreet import Bounds, Budget
 from discreet.accounting import Release
 from discreet.curator import Problem
-from discreet.errors import Unsupported
 from discreet.losses import Squared
-from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
+from discreet.solvers import ExponentialMechanism
 from discreet.testing import neighbor_pairs, replay
 from tests.covering import covering
-from tests.replaying import worst_ratio
-from tests.solvers.perturbation.cases import RELATIONS, N, bounds_of, candidates_of, fit_of, opened, table
-
-WIDE = {"row_norm": 10.0, "clip": 10.0}  # nothing is shrunk, no clip bites: the declared bounds are all there is
-
-
-def solver_of(variant, name):
-    radius = {"radius": 2.0} if name in ("ridge", "linear") else {}
-    clip = {} if name == "softmax" else {"clip": 0.2}
-    return {
-        "output": OutputPerturbation(regularization=0.3, **radius),
-        "output-clip": OutputPerturbation(regularization=0.3, row_norm=0.8, **clip, **radius),
-        "output-wide": OutputPerturbation(
-            regularization=0.3, **({} if radius or name == "softmax" else WIDE), **radius
-        ),
-        "output-ball": OutputPerturbation(regularization=0.05, radius=0.5),
-        "output-default": "output",
-        "steps": OutputPerturbation(n_steps=4, regularization=0.2, **radius),
-        "steps-flat": OutputPerturbation(n_steps=4, **radius),
-        "objective": ObjectivePerturbation(regularization=1.0, **radius),
-        "objective-clip": ObjectivePerturbation(regularization=1.0, row_norm=0.8, **clip, **radius),
-        "objective-default": "objective",
-        "candidates": candidates_of(name),
-        "candidates-clip": candidates_of(name, loss_bound=1.0),
-        "candidates-errors": candidates_of(name, score="zero_one"),
-    }[variant]
-
-
-def refused(variant, name, engine, delta, groups):
-    """Steps contract only for the true n: where it is private there is no answer."""
-    with pytest.raises(Unsupported, match="private"):
-        fit_of(name, solver_of(variant, name), "add_remove", delta)(*table(name, engine, groups))
-    return 1.0
-
-
-def worst(variant, relation, name="logistic", engine="dense", delta=1e-5, groups=False, every=7, **settings):
-    if variant.startswith("steps") and relation == "add_remove":
-        return refused(variant, name, engine, delta, groups)
-    declared = N if relation == "add_remove" and variant.startswith("objective") else None
-    fit = fit_of(name, solver_of(variant, name), relation, delta, declared_n=declared, **settings)
-    data = table(name, engine, groups)
-    pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
-    return worst_ratio(fit, pairs[(len(variant) + len(name)) % every :: every], relation)
-
+from tests.solvers.perturbation.cases import RELATIONS, bounds_of, fit_of, opened, table
 
 DRAWS = {
     "rejection": ("logistic", ExponentialMechanism(regularization=2.0, sampler="rejection"), {}),

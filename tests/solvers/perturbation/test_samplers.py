@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
-from discreet.accounting import Plan, Release
+from discreet.accounting import Release
 from discreet.curator import Problem, session
 from discreet.curator.queries import choices
 from discreet.losses import Huber, Logistic
@@ -131,13 +131,6 @@ def test_one_coefficient_through_the_estimator(relation):
     assert stats.kstest(drawn, cumulative(4 * INTERVAL[relation] * losses, GRID)).pvalue < CHANCE
     assert model.certificate_.arithmetic == "idealized"
     assert [event.kind for event in model.certificate_.events] == ["bounded_range"]
-
-
-def draws(X, y, loss, problem, sampler, count, relation="zero_out", seed=3, total_variation=0.0):
-    with stream(seed):
-        plan = Plan([Release("sample_minimizer", count)], total_variation=total_variation)
-        curator = opened(X, y, loss, plan, Budget(1.0, 1e-5, relation))
-        return np.array([curator.sample_minimizer(problem, sampler=sampler) for _ in range(count)])
 
 
 # ----------------------------------------------------------------------------------------------- two coefficients
