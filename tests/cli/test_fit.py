@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from discreet import TableModel
 from discreet.curator.tables.stream import TableStream
 from tests.cli.tables import (
     LEDGER,
@@ -46,6 +47,38 @@ def certificate(place, name="new"):
 
 
 # --- what it makes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "option", "value"),
+    [("tweedie", "power", 1.7), ("negative_binomial", "dispersion", 0.3), ("quantile", "quantile", 0.9)],
+)
+def test_a_family_is_declared(ok, refused, place, model, option, value):
+    columns = "[columns.x]\nrange = [0, 1]\n"
+    (place / "amounts.toml").write_text(f'[target]\ncolumn = "y"\nrange = [0, 9]\n{columns}')
+    (place / "amounts.csv").write_text("x,y\n" + "\n".join(f"0.{i % 10},{i % 9}" for i in range(300)))
+    words = ("fit", "amounts.csv", "--schema", "amounts.toml", "--public", "--no-report", "--model", model)
+    ok(*words, "--out", "new", f"--{option}", str(value))
+    assert getattr(TableModel.load(place / "new").estimator_, option) == value
+    assert option in refused(*words, "--out", "newer", f"--{option}", "-1")
+    inference = refused(*words, "--out", "newer", "--inference", "sandwich")
+    assert "no standard errors" in inference
+    assert not (place / "newer").exists()
+
+
+def test_ordered_classes_are_taken(ok, refused, place):
+    declared = (
+        '[target]\ncolumn = "y"\nclasses = ["low", "middle", "high"]\nordered = true\n[columns.x]\nrange = [0, 1]\n'
+    )
+    (place / "grades.toml").write_text(declared)
+    rows = [f"0.{i % 10},{('low', 'middle', 'high')[i % 10 // 4]}" for i in range(600)]
+    (place / "grades.csv").write_text("x,y\n" + "\n".join(rows))
+    words = ("fit", "grades.csv", "--schema", "grades.toml", "--public")
+    ok(*words, "--out", "new")
+    assert certificate(place)["model"] == "DPOrdinalRegression"
+    assert "probability of middle" in ok("predict", "new", "grades.csv", "--probabilities").output
+    assert "class high" in ok("inspect", "new").output
+    assert "no standard errors" in refused(*words, "--out", "newer", "--inference", "sandwich")
 
 
 def test_a_model_a_report_and_what_comes_next(ok, place):
@@ -159,6 +192,10 @@ def test_the_price_is_known_before_there_is_a_table(ok, refused, place):
         ((*LEDGER, "--epsilon", "nan"), "--epsilon must be positive"),
         ((*LEDGER, "--delta", "1"), "--delta"),
         ((*LEDGER, "--alpha", "-1"), "alpha"),
+        ((*LEDGER, "--power", "1.5"), "has no power"),
+        ((*LEDGER, "--dispersion", "1"), "has no dispersion"),
+        ((*LEDGER, "--quantile", "0.9"), "has no choice of quantiles"),
+        ((*LEDGER, "--model", "ordinal"), "three or more"),
         ((*LEDGER, "--out", "table.csv"), "choose another folder"),
         ((*LEDGER, "--out", "model"), "choose another folder"),
         ((*LEDGER, "--out", "link"), "choose another folder"),

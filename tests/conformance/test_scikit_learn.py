@@ -38,6 +38,8 @@ from discreet.models import (
     DPClassifier,
     DPGammaRegressor,
     DPNegativeBinomialRegressor,
+    DPOrdinalRegression,
+    DPQuantileRegressor,
     DPRegressor,
     DPTweedieRegressor,
     SchemaEncoder,
@@ -65,6 +67,8 @@ ESTIMATORS = [
     DPNegativeBinomialRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
     DPGammaRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
     DPTweedieRegressor(math.inf, bounds=5.0, target=(0, 10), solver=_GD),
+    DPQuantileRegressor(math.inf, width=1.0, **_REGRESSION),
+    DPOrdinalRegression(math.inf, bounds=5.0, classes=(0, 1, 2, 3), solver=_GD),
     DPClassifier(math.inf, bounds=5.0, classes=(0, 1), loss=SmoothedHinge(), solver=_GD),
     DPRegressor(math.inf, loss=Huber(2.0), **_REGRESSION),
 ]

@@ -15,7 +15,13 @@ from discreet import (
 )
 from discreet.errors import Unsupported
 from discreet.losses import Gamma
-from discreet.models import DPGammaRegressor, DPNegativeBinomialRegressor, DPRegressor, DPTweedieRegressor
+from discreet.models import (
+    DPGammaRegressor,
+    DPNegativeBinomialRegressor,
+    DPQuantileRegressor,
+    DPRegressor,
+    DPTweedieRegressor,
+)
 from discreet.schema.columns import Number, Target
 from discreet.schema.schema import Schema
 from discreet.testing import assert_replay
@@ -118,6 +124,21 @@ def test_offsets_of_negative_binomial_counts_are_refused_before_a_charge(table):
     bounds = Bounds(RANGES, target=(0, 9), offsets=(-1, 1))
     with pytest.raises(Unsupported, match="offsets are not defined"):
         DPNegativeBinomialRegressor(bounds=bounds, ledger=False).quote(X, np.ones(len(X)), offset=o)
+
+
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.9])
+def test_quantiles_are_minimizers_of_a_smoothed_check_loss(table, quantile, seeded):
+    X, _, _, rng = table
+    y = X @ [1.0, -0.5, 0.0] + rng.exponential(1.0, len(X))
+    model = DPQuantileRegressor(1e6, bounds=RANGES, target=(-3, 9), quantile=quantile, ledger=False).fit(X, y)
+    rows, width = np.column_stack([X, np.ones(len(X))]), 12 / 50
+
+    def slope(w):
+        inside = np.clip(rows @ w - y, -width, width)
+        return rows.T @ ((inside + width) / (2 * width) - quantile) / len(X)
+
+    assert np.abs(slope(np.append(model.coef_, model.intercept_))).max() < 2e-3
+    assert abs((y < model.predict(X)).mean() - quantile) < 0.02
 
 
 def test_standard_errors_that_are_not_proven_are_refused_before_a_charge(table):

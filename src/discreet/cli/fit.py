@@ -20,12 +20,15 @@ from discreet.cli.options import (
     CovType,
     Dataset,
     Delta,
+    Dispersion,
     EvenIfEmpty,
     FormulaText,
     Inference,
     LedgerAddress,
     Memory,
     ModelName,
+    Power,
+    QuantileLevel,
     Relation,
     Scratch,
     SolverName,
@@ -104,6 +107,9 @@ def fit(
     formula: FormulaText = None,
     terms: Terms = "auto",
     class_weight: ClassWeight = None,
+    power: Power = None,
+    dispersion: Dispersion = None,
+    quantile: QuantileLevel = None,
     inference: Inference = None,
     cov_type: CovType = None,
     even_if_empty: EvenIfEmpty = False,
@@ -159,6 +165,7 @@ def fit(
     settings: Json = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
     settings |= {"class_weight": class_weight or None}
+    settings |= {"power": power, "dispersion": dispersion, "quantile": quantile}
     settings |= inference_settings(inference, cov_type, even_if_empty=even_if_empty)
     if remote is not None:
         theirs = (

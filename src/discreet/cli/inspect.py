@@ -114,7 +114,7 @@ def _outputs(model: object, count: int) -> list[str]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return ["prediction"]
-    return [f"class {label}" for label in (classes if count > 1 else classes[1:])]
+    return [f"class {label}" for label in classes[-count:]]
 
 
 def _print_table(coefficients: dict[str, Json]) -> None:

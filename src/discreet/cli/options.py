@@ -139,6 +139,20 @@ ClassWeight = Annotated[
         rich_help_panel="Model",
     ),
 ]
+Power = Annotated[
+    float | None,
+    typer.Option(help="With --model tweedie: amounts vary as their mean to this power.", rich_help_panel="Model"),
+]
+Dispersion = Annotated[
+    float | None,
+    typer.Option(
+        help="With --model negative_binomial: counts of mean e vary by e + dispersion * e^2.", rich_help_panel="Model"
+    ),
+]
+QuantileLevel = Annotated[
+    float | None,
+    typer.Option("--quantile", help="With --model quantile: the share of targets below.", rich_help_panel="Model"),
+]
 Inference = Annotated[
     str | None,
     typer.Option(
@@ -477,6 +491,7 @@ def estimator_named(declared: "Schema", name: str, settings: Json) -> "DPLinearM
         settings = {**settings, "class_weight": class_weights(settings["class_weight"], declared.target.classes or ())}
     options = {"alpha": "penalty", "class_weight": "weights of classes", "loss": "choice of losses",
                "inference": "standard errors",
+               "power": "power of its mean", "dispersion": "dispersion", "quantile": "choice of quantiles",
                "cov_type": "standard errors", "even_if_empty": "standard errors"}  # fmt: skip
     given = {key: value for key, value in settings.items() if key not in options or value is not None}
     for option, what in options.items():

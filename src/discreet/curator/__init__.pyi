@@ -50,6 +50,8 @@ from discreet.curator.records.stream import Cone as Cone
 from discreet.curator.records.stream import RecordStream as RecordStream
 from discreet.curator.records.stream import gathered as gathered
 from discreet.curator.records.stream import is_stream as is_stream
+from discreet.curator.records.thresholds import ArrayRows as ArrayRows
+from discreet.curator.records.thresholds import ThresholdRows as ThresholdRows
 from discreet.curator.session import Measurement as Measurement
 from discreet.curator.session import Observer as Observer
 from discreet.curator.session import current_observer as current_observer

@@ -108,6 +108,7 @@ class PrivateData:
         self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
         self.__target_kinds = list(X.target_kinds) if is_stream(X) else containers.target_kinds(y)
         self.__groups = groups
+        self.__is_grouped = X.has_persons if is_stream(X) else groups is not None
         self.__weights = self.__column(weights, "weights", bounds.weights)
         self.__offsets = self.__column(offsets, "offsets", bounds.offsets)
         self.__factors = _class_weights(class_weights, bounds.classes)
@@ -196,7 +197,7 @@ class PrivateData:
         if self.__stream is not None and self.__stream.elsewhere is not None:
             return self.__stream.elsewhere.count()
         n = int(self.__X.shape[0])
-        return n if self.unit == "record" else len(admission.grouping(self.__persons(), n)[1]) - 1
+        return len(admission.grouping(self.__persons(), n)[1]) - 1 if self.__is_grouped else n
 
     def domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
         """Return what is public of the records in training coordinates; computed once per loss."""
@@ -222,7 +223,7 @@ class PrivateData:
             ranges=self.scaling.ranges,
             target_range=target,
             sparse=self.__is_sparse,
-            grouped=self.unit == "person",
+            grouped=self.__is_grouped,
             remote=self.__stream is not None and self.__stream.elsewhere is not None,
             weighted=self.__is_weighted(loss),
         )
@@ -230,8 +231,9 @@ class PrivateData:
     @property
     def unit(self) -> str:
         """Whom a guarantee protects: a record, or a person with several."""
-        streamed = self.__stream is not None and self.__stream.has_persons
-        return "person" if streamed or self.__groups is not None else "record"
+        if self.__stream is not None:
+            return self.__stream.unit
+        return "record" if self.__groups is None else "person"
 
     def __persons(self) -> Any:
         return self.__groups if self.__stream is None else self.__stream.persons()

@@ -14,6 +14,7 @@ from discreet.models.classification import DPLinearSVC as DPLinearSVC
 from discreet.models.classification import DPLogisticRegression as DPLogisticRegression
 from discreet.models.forecast.effects import EffectsForecast as EffectsForecast
 from discreet.models.forecast.forecast import Forecast as Forecast
+from discreet.models.ordinal import DPOrdinalRegression as DPOrdinalRegression
 from discreet.models.persist import load as load
 from discreet.models.persist import log_to_mlflow as log_to_mlflow
 from discreet.models.regression import DPElasticNet as DPElasticNet
@@ -23,6 +24,7 @@ from discreet.models.regression import DPLasso as DPLasso
 from discreet.models.regression import DPLinearRegression as DPLinearRegression
 from discreet.models.regression import DPNegativeBinomialRegressor as DPNegativeBinomialRegressor
 from discreet.models.regression import DPPoissonRegressor as DPPoissonRegressor
+from discreet.models.regression import DPQuantileRegressor as DPQuantileRegressor
 from discreet.models.regression import DPRegressor as DPRegressor
 from discreet.models.regression import DPRidge as DPRidge
 from discreet.models.regression import DPTweedieRegressor as DPTweedieRegressor

@@ -437,9 +437,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         bounds, loss = self._declared()
         warn_of_autolog()
         warn_of_uncounted_fits(self.ledger, self.dataset, groups)
-        X, y, beside = _records_of(X, y, Beside(groups, sample_weight, offset), bounds, loss)
+        X, y, beside, known = self._records(X, y, Beside(groups, sample_weight, offset), bounds, loss)
         self._check(X, y)
-        settings = self._fit_settings(bounds, loss)
+        settings = self._fit_settings(known, loss)
         with progress_bar(type(self).__name__, self.epsilon) if self.verbose else nullcontext() as progress:
             if curator.is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
@@ -456,6 +456,18 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     @abstractmethod
     def _finish(self, bounds: Bounds) -> None:
         """Set what is not alike in all models: the classes, or coefficients of a single output."""
+
+    def _records(
+        self, X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss
+    ) -> tuple[Any, Any, Beside, Bounds]:
+        """Return records as a fit takes them, and what is known of these; Dask collections as one stream of workers."""
+        if curator.is_stream(X):
+            return X, y, beside, bounds
+        if not curator.is_dask(X):
+            return curator.container_of(X), y, beside, bounds
+        classes = bounds.classes if loss.task == "classification" else None
+        rows = curator.DaskRows(X, y, classes, beside.groups, beside.weights, beside.offsets)
+        return rows, None, Beside(), bounds
 
     def _check(self, X: object, y: object) -> None:
         """Note the number and the names of the features, and refuse records without targets."""
@@ -516,8 +528,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         """
         bounds, loss = self._declared()
         beside = Beside(groups, sample_weight, offset)
-        X, y, beside = _records_of(X, y, beside, bounds, loss)
-        return self._fit_settings(bounds, loss).prepare(X, y, beside).quote
+        X, y, beside, known = self._records(X, y, beside, bounds, loss)
+        return self._fit_settings(known, loss).prepare(X, y, beside).quote
 
     def _margins(self, X: object, offset: object = None) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""
@@ -796,17 +808,9 @@ register_model = MODELS.register
 
 def default_model(schema: "Schema") -> str:
     """Return the short name of the model that suits the target."""
-    return "logistic" if schema.target is not None and schema.target.classes is not None else "ridge"
-
-
-def _records_of(X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss) -> tuple[Any, Any, Beside]:
-    """Return records and what belongs to them as a fit takes them; Dask collections as one stream, read by workers."""
-    if curator.is_stream(X):
-        return X, y, beside
-    if not curator.is_dask(X):
-        return curator.container_of(X), y, beside
-    classes = bounds.classes if loss.task == "classification" else None
-    return curator.DaskRows(X, y, classes, beside.groups, beside.weights, beside.offsets), None, Beside()
+    if schema.target is None or schema.target.classes is None:
+        return "ridge"
+    return "ordinal" if schema.target.ordered else "logistic"
 
 
 def warn_of_a_column(y: Any) -> None:

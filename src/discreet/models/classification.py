@@ -39,6 +39,11 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
     @abstractmethod
     def _loss(self, n_classes: int) -> Loss: ...
 
+    @staticmethod
+    def _n_margins(n_classes: int) -> int:
+        """Return how many linear predictors tell so many classes apart."""
+        return 1 if n_classes == 2 else n_classes
+
     def _finish(self, bounds: Bounds) -> None:
         assert bounds.classes is not None
         self.classes_ = label_array(bounds.classes)

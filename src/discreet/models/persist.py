@@ -227,7 +227,7 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     outputs: tuple[int, ...] = ()
     if body["classes"] is not None:
         model.classes_ = _labels(**body["classes"])
-        outputs = (1 if len(model.classes_) == 2 else len(model.classes_),)
+        outputs = (cls._n_margins(len(model.classes_)),)
     if body["feature_names"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in body["feature_names"]], dtype=object)
         if len(model.feature_names_in_) != model.n_features_in_:

@@ -1,4 +1,4 @@
-"""Private regression: least squares, ridge, lasso, elastic net, Huber, counts and amounts, and any loss of numbers."""
+"""Private regression: least squares and its penalties, Huber, quantiles, counts and amounts, any loss of numbers."""
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -6,14 +6,17 @@ from sklearn.utils import Tags
 
 from discreet.bounds import Bounds, refuse_negative_counts, target_place
 from discreet.errors import MissingBounds, Unsupported
-from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Squared, Tweedie
+from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Quantile, Squared, Tweedie
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
 from discreet.models.fit import declared
-from discreet.parameters import Fraction, NonNegative, Positive
+from discreet.parameters import Fraction, NonNegative, Positive, Share
 from discreet.penalties import ElasticNet
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats
+
+SMOOTHED = 50.0
+"""A check loss is smoothed over +- the target's declared range over this, unless declared."""
 
 
 class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
@@ -334,6 +337,44 @@ class DPTweedieRegressor(PrivateRegressor):
 
     def __sklearn_tags__(self) -> Tags:
         return _of_positive_targets(super().__sklearn_tags__())
+
+
+class DPQuantileRegressor(PrivateRegressor):
+    """Quantile regression with differential privacy: the median, or the value that a share of targets lie below.
+
+    Minimizes (1/n) sum of check losses, smoothed over +- ``width``, + (alpha/2) ||w||^2, in training coordinates.
+
+    Standard errors are not proven for it: it has no ``inference``.
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        The share of targets below the prediction, between 0 and 1.
+    width : float, default=None
+        The residuals below which the loss is smoothed, in the target's units: small against their spread. None: a
+        fiftieth of the target's declared range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import DPQuantileRegressor
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = X.sum(axis=1)
+    >>> model = DPQuantileRegressor(epsilon=1.0, bounds=1.0, target=(-2, 2), quantile=0.9).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
+    """
+
+    penalty = "l2"
+    quantile: Share = 0.5
+    width: Positive | None = None
+    alpha: NonNegative = 1e-7
+
+    def _loss(self, bounds: Bounds) -> Loss:
+        assert bounds.target is not None
+        low, high = bounds.target
+        width = (high - low) / SMOOTHED or 1.0 if self.width is None else self.width
+        return in_training_coordinates(Quantile(self.quantile, width), bounds, self.fit_intercept)
 
 
 class DPRegressor(WithInference, PrivateRegressor):

@@ -579,7 +579,7 @@ def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
     kind = METRICS[metric]
     if model.is_classifier == kind.numbers:
         raise Unsupported("r2, rmse and mae are for numeric targets, the other metrics for classes: use metric='auto'")
-    if kind.two_classes and model.loss.n_outputs != 1:
+    if kind.two_classes and len(model.class_names) != 2:
         raise Unsupported(f"{metric} is for two classes: use metric='accuracy' for more")
     if kind.probabilities and model.loss.n_outputs == 1 and not model.loss.sigmoid_link:
         raise Unsupported(f"{metric} needs predicted probabilities, as of DPLogisticRegression: use metric='accuracy'")

@@ -284,4 +284,4 @@ def outputs_of(model: DPLinearModel) -> list[str]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return [""]
-    return [str(label) for label in (classes if len(np.atleast_2d(model.coef_)) > 1 else classes[1:])]
+    return [str(label) for label in classes[-len(np.atleast_2d(model.coef_)) :]]

@@ -51,8 +51,10 @@ def _chosen(stream: TableStream, estimator: DPLinearModel) -> tuple[int | None, 
     """Return the knots that the default's table says, by the public facts of the table with lines."""
     from discreet.default.table import Facts, knots_for  # here: a fit imports no solver but its own
 
-    fit = estimator._fit_settings(*estimator._declared())
-    _, domain, budget = fit.declare(stream, None, Beside())
+    bounds, loss = estimator._declared()
+    rows, targets, beside, known = estimator._records(stream, None, Beside(), bounds, loss)
+    fit = estimator._fit_settings(known, loss)
+    _, domain, budget = fit.declare(rows, targets, beside)
     facts = Facts(domain, fit.loss, fit.penalty, budget)
     return knots_for(facts, lambda knots: len(Layout(stream.schema.with_curves(knots)).features))
 

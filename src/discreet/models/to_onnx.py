@@ -133,17 +133,29 @@ def _outputs(graph: Graph, onnx: Any, fitted: Any, margins: str) -> list[Any]:
         graph.add("Identity", last, out="prediction")
         return [value_info("prediction", types.FLOAT, [None, 1])]
     classes, scores = fitted.classes_, margins
-    if len(classes) == 2:
+    ordered = 1 < len(fitted.coef_) < len(classes)
+    if ordered:
+        scores = _ordered_probabilities(graph, margins)
+    elif len(classes) == 2:
         scores = graph.add("Concat", graph.add("Mul", margins, graph.constant([0.0])), margins, axis=1)
     chosen = graph.add("ArgMax", scores, axis=1, keepdims=0)
     graph.add("Gather", graph.constant(classes), chosen, axis=0, out="label")
     kind = {"b": types.INT64, "i": types.INT64, "u": types.INT64, "f": types.FLOAT}
     label = value_info("label", kind.get(classes.dtype.kind, types.STRING), [None])
     if hasattr(fitted, "predict_proba"):
-        graph.add("Softmax", scores, axis=1, out="probabilities")
+        last = scores if ordered else graph.add("Softmax", scores, axis=1)
+        graph.add("Identity", last, out="probabilities")
         return [label, value_info("probabilities", types.FLOAT, [None, len(classes)])]
     graph.add("Identity", margins, out="scores")
     return [label, value_info("scores", types.FLOAT, [None, 1 if len(classes) == 2 else len(classes)])]
+
+
+def _ordered_probabilities(graph: Graph, margins: str) -> str:
+    """Add the probabilities of ordered classes, from the log odds of each class or above but the lowest."""
+    beyond = graph.add("Sigmoid", margins)
+    none = graph.add("Mul", graph.add("Gather", beyond, graph.constant([0]), axis=1), graph.constant([0.0]))
+    every = graph.add("Add", none, graph.constant([1.0]))
+    return graph.add("Sub", graph.add("Concat", every, beyond, axis=1), graph.add("Concat", beyond, none, axis=1))
 
 
 def encoded_columns(graph: Graph, schema: Schema) -> str:

@@ -104,6 +104,8 @@ def final_step(model: DPLinearModel, coef: Floats, intercept: Floats) -> Any:
         ``LinearRegression`` for numbers, within ``TransformedTargetRegressor``, which clips and exponentiates.
     """
     if hasattr(model, "classes_"):
+        if 1 < len(coef) < len(model.classes_):
+            raise Unsupported("scikit-learn has no model of ordered classes: use to_onnx, or predict with discreet")
         estimator = LogisticRegression() if hasattr(model, "predict_proba") else LinearSVC()
         estimator.classes_, estimator.coef_, estimator.intercept_ = model.classes_.copy(), coef, intercept
         estimator.n_features_in_, estimator.n_iter_ = coef.shape[1], np.zeros(1, dtype=np.int32)

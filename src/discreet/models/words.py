@@ -164,9 +164,9 @@ ADVICE: dict[str, str] = {
     "data_norm": "use bounds, with row_norm: bounds=Bounds(..., row_norm=1.0)",
     "bounds_X": "use bounds",
     "bounds_y": "use target=(low, high)",
-    "inference": "this model has no standard errors (a hinge and L1 have none; those of Gamma, Tweedie and negative "
-    "binomial models are not proven): use DPLogisticRegression, DPLinearRegression, DPRidge, DPHuberRegressor or "
-    "DPPoissonRegressor",
+    "inference": "this model has no standard errors (a hinge and L1 have none; those of Gamma, Tweedie, negative "
+    "binomial, quantile and ordinal models are not proven): use DPLogisticRegression, DPLinearRegression, DPRidge, "
+    "DPHuberRegressor or DPPoissonRegressor",
     "cov_type": "this model has no standard errors: see inference of DPLogisticRegression and DPLinearRegression",
     "even_if_empty": "this model has no standard errors: see inference of DPLogisticRegression and DPLinearRegression",
     "accountant": "use ledger and dataset",

@@ -270,6 +270,8 @@ class Target:
         The labels to tell apart.
     range : tuple of float, default=None
         The least and the largest number, instead of classes.
+    ordered : bool, default=False
+        Whether the classes are listed from the lowest to the highest, so that a model may use their order.
 
     Examples
     --------
@@ -281,8 +283,12 @@ class Target:
     column: str
     classes: tuple[Label, ...] | None = None
     range: Range | None = None
+    ordered: bool = False
 
     def __post_init__(self) -> None:
+        _truth(self.ordered, "ordered")
+        if self.ordered and len(self.classes or ()) < 3:
+            raise SchemaError("ordered is for three or more classes, listed from the lowest to the highest")
         if not (isinstance(self.column, str) and self.column):
             raise SchemaError('the target has no column: write column = "income", say')
         if (self.classes is None) == (self.range is None):

@@ -270,7 +270,8 @@ def _target(name: str, declared: Schema) -> Target:
     if isinstance(kind, Number) and not kind.is_private:
         return Target(name, range=kind.limits)
     if isinstance(kind, Category | Ordinal):
-        return Target(name, classes=kind.categories if isinstance(kind, Category) else kind.levels)
+        ordered = isinstance(kind, Ordinal) and len(kind.levels) > 2
+        return Target(name, classes=kind.levels if isinstance(kind, Ordinal) else kind.categories, ordered=ordered)
     if isinstance(kind, Boolean):
         return Target(name, classes=(kind.false[0], kind.true[0]))
     raise SchemaError(f"{name!r} is to be predicted and not declared: declare its classes, or its range")

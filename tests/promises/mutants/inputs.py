@@ -6,6 +6,22 @@ _REPLAY = "tests/promises/test_sensitivity.py::test_every_pair_of_neighbors"
 
 MUTANTS = (
     Mutant(
+        "every threshold a unit of its own",
+        "The rows of a record of an ordered class are bounded one by one, so that a record adds K - 1 contributions.",
+        (
+            Edit(
+                "curator/records/thresholds.py",
+                "yield Block(*flat, np.repeat(persons, count), None, *beside)",
+                "yield Block(*flat, np.arange(count * (done - rows), count * done), None, *beside)",
+            ),
+        ),
+        (
+            "tests/models/test_ordinal.py::"
+            "test_no_record_moves_an_answer_by_more_than_one_contribution[zero_out-records]",
+        ),
+        "of the sensitivity",
+    ),
+    Mutant(
         "a curve's norm without its bends",
         "The declared norm of a curve's features counts its line alone, so that rows are longer than declared.",
         (

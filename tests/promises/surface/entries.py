@@ -24,7 +24,9 @@ from tests.promises.surface.rows import ANSWER, MATRIX, ROWS, TABLE, WHO, Cells,
 
 EPSILON, DELTA = 1.0, 1e-5
 _GD = GradientDescent(n_steps=2, clip=0.5, step_size=0.1)
-CLASSIFIERS = ("DPLogisticRegression", "DPLinearSVC", "DPClassifier")
+CLASSIFIERS = ("DPLogisticRegression", "DPLinearSVC", "DPClassifier", "DPOrdinalRegression")
+ORDERED = (0, 1, 2)
+"""The classes of an ordinal regression: of the last one there are no rows."""
 REGRESSORS = (
     "DPRegressor",
     "DPLinearRegression",
@@ -36,6 +38,7 @@ REGRESSORS = (
     "DPNegativeBinomialRegressor",
     "DPGammaRegressor",
     "DPTweedieRegressor",
+    "DPQuantileRegressor",
 )
 
 ALIKE = 4
@@ -159,7 +162,8 @@ def bounds_of(name: str, n: int | None, worded: bool = False) -> Any:
     """The declared facts of the matrix."""
     features = [(0.0, 1.0)] * len(MATRIX)
     if name in CLASSIFIERS:
-        return discreet.Bounds(features=features, classes=("no", "yes") if worded else (0, 1), n=n)
+        classes = ORDERED if name == "DPOrdinalRegression" else ("no", "yes") if worded else (0, 1)
+        return discreet.Bounds(features=features, classes=classes, n=n)
     return discreet.Bounds(features=features, target=(0.0, 1.0), n=n)
 
 
@@ -263,6 +267,8 @@ def _estimators() -> Iterator[Entry]:
     yield Entry("DPLogisticRegression.fit, persons", (), matrix_cells, MATRIX, logistic, persons=True)
     numbered = partial(matrix_cells, numbered=True)
     yield Entry("DPLogisticRegression.fit, numbered persons", (), numbered, MATRIX, logistic, persons=True)
+    ordinal = partial(_fit, "DPOrdinalRegression")
+    yield Entry("DPOrdinalRegression.fit, persons", (), matrix_cells, MATRIX, ordinal, persons=True, every=ALIKE)
     yield Entry("DPRidge.fit, persons", (), matrix_cells, MATRIX, partial(_fit, "DPRidge"), persons=True, every=ALIKE)
     covers = (*(f"{name}.save" for name in (*CLASSIFIERS, *REGRESSORS)), "load")
     yield Entry("save and load", covers, matrix_cells, MATRIX, _saved, every=ALIKE)

@@ -76,8 +76,15 @@ class Released:
         """The declared classes, in their order."""
         return tuple(str(name) for name in self.bounds.classes or ())
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether margins are log odds of each class or above but the lowest, of three classes or more."""
+        return self.is_classifier and 1 < len(self.coef) < len(self.class_names)
+
     def classes(self, margins: Floats) -> Floats:
         """The predicted class, by its place among the declared ones."""
+        if self.is_ordered:
+            return np.asarray(np.nan_to_num(self.probabilities(margins)).argmax(axis=1), dtype=np.float64)
         chosen = (margins[:, 0] > 0) if margins.shape[1] == 1 else margins.argmax(axis=1)
         return np.asarray(chosen, dtype=np.float64)
 
@@ -86,6 +93,10 @@ class Released:
         if margins.shape[1] == 1:
             second = np.array([_sigmoid(m) for m in margins[:, 0].tolist()], dtype=np.float64)
             return np.column_stack([1.0 - second, second])
+        if self.is_ordered:
+            beyond = np.array([[_sigmoid(m) for m in row] for row in margins.tolist()], dtype=np.float64)
+            beyond = beyond.reshape(margins.shape)
+            return np.asarray(-np.diff(beyond, axis=1, prepend=1.0, append=0.0))
         return np.array([_softmax(row) for row in margins.tolist()], dtype=np.float64).reshape(margins.shape)
 
     def predictions(self, margins: Floats) -> Floats:

@@ -205,6 +205,11 @@ class RecordStream(ABC):
     sample: Any = None
     """A table without rows, of the same columns and types, where the container has one."""
 
+    @property
+    def unit(self) -> str:
+        """Whom a guarantee protects: a record, or a person with several."""
+        return "person" if self.has_persons else "record"
+
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """All rows, in blocks, from the start."""

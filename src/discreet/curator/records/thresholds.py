@@ -1,0 +1,135 @@
+"""Ordered classes as thresholds: each record becomes one row per threshold, and all of its rows are one unit.
+
+With K classes in their order, the row of threshold k = 1, ..., K - 1 has the record's features, cells that say which
+threshold it is (none for the first one), and the target 1 where the class is beyond the threshold, else 0. A logistic
+model of these rows has one slope per feature and a constant per threshold,
+
+    log odds(class beyond k) = x.w + b_k,
+
+the proportional odds model; its loss is the mean over thresholds of the logistic losses (Li and Lin 2007, *Ordinal
+regression by extended binary classification*). The minimizer is consistent where the model holds, and its constants
+fall from threshold to threshold.
+
+Privacy
+-------
+Relation and sensitivity: those of rows with persons. The K - 1 rows of a record depend on that record and on the number
+of declared classes alone, so tables that differ in one record become tables that differ in the rows of one unit; a null
+record has null rows only. What a unit adds to any answer is bounded as a person's rows are (``Records.starts``,
+``Records.shares``: each row's part is divided by how many they are), whatever K is.
+Mechanism, event: the queries' own.
+Conditions: the rows of a record name one unit, which is the record's number or, where persons are declared, the person:
+then all rows of all of a person's records are one unit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.curator.records import admission, containers
+from discreet.curator.records.stream import Block, RecordStream
+from discreet.errors import Unsupported
+from discreet.typing import Floats, Integers
+
+
+class ArrayRows(RecordStream):
+    """Arrays or a data frame of records, with what stands next to them, as a stream; targets are declared classes."""
+
+    def __init__(
+        self, X: Any, y: Any, classes: Sequence[Any], groups: Any = None, weights: Any = None, offsets: Any = None
+    ) -> None:
+        self._X, self._classes = containers.two_dimensional(X), classes
+        if containers.is_sparse(self._X):
+            raise Unsupported("thresholds of ordered classes are added to dense records: pass X.toarray()")
+        self._y = containers.one_dimensional(y)
+        self._groups, self._beside = groups, (weights, offsets)
+        self.shape = (int(self._X.shape[0]), int(self._X.shape[1]))
+        given = {"y": y, "groups": groups, "sample_weight": weights, "offset": offsets}
+        wrong = [name for name, column in given.items() if column is not None and len(column) != self.shape[0]]
+        if wrong:
+            raise Unsupported(f"{wrong[0]} must have one entry for each row of X")
+        self.columns = containers.column_names(self._X) or [f"x{j}" for j in range(self.shape[1])]
+        self.sample = self._X.iloc[:0] if hasattr(self._X, "iloc") else np.empty((0, self.shape[1]))
+        containers.check_targets(containers.target_kinds(y), classes)
+        self.has_persons = groups is not None
+        named = zip(("weights", "offsets"), self._beside, strict=True)
+        self.columns_beside = tuple(name for name, column in named if column is not None)
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in blocks, from the start."""
+        persons = self.persons() if self.has_persons else None
+        targets = admission.class_indices(self._y, self._classes)
+        weights, offsets = (None if column is None else admission.numbers(column) for column in self._beside)
+        for first, last, features in admission.blocks(self._X, *self.shape):
+            part = slice(first, last)
+            yield Block(
+                features,
+                targets[part],
+                None if persons is None else persons[part],
+                weights=None if weights is None else weights[part],
+                offsets=None if offsets is None else offsets[part],
+            )
+
+    def persons(self) -> Integers:
+        """The person behind each row, as numbers."""
+        order, starts, _ = admission.grouping(self._groups, self.shape[0])
+        numbers = np.empty(self.shape[0], dtype=np.int64)
+        numbers[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return numbers
+
+
+class ThresholdRows(RecordStream):
+    """One row per record and threshold. ``facts`` are declarations of the records, for the certificate."""
+
+    is_named = False
+
+    def __init__(self, records: RecordStream, n_classes: int, facts: Mapping[str, Any]) -> None:
+        if records.elsewhere is not None:
+            raise Unsupported("ordered classes of a table on a cluster are not served: read it into a file or a frame")
+        if records.estimates is not None:
+            raise Unsupported("ordered classes need declared ranges: declare those that are private")
+        self._records, self._thresholds = records, n_classes - 1
+        self.columns = [*records.columns, *(f"threshold {k}" for k in range(2, n_classes))]
+        self.facts = {**records.facts, **facts}
+        self.has_persons, self.once = True, records.once
+        self.columns_beside, self.cones = records.columns_beside, ()
+        self.sample = np.empty((0, len(records.columns))) if records.sample is None else records.sample
+        self.notes = getattr(records, "notes", ())
+
+    @property
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
+        """Rows of all thresholds, and features with the thresholds' cells."""
+        return self._thresholds * self._records.shape[0], len(self.columns)
+
+    @property
+    def unit(self) -> str:
+        """Whom the rows of one unit are of: a record, or a person where persons are declared."""
+        return self._records.unit
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, a record's next to each other."""
+        count, done = self._thresholds, 0
+        for block in self._records.blocks():
+            rows = len(block.targets)
+            features = np.zeros((rows, count, len(self.columns)))
+            features[:, :, : block.features.shape[1]] = block.features[:, np.newaxis]
+            for k in range(1, count):
+                features[:, k, block.features.shape[1] + k - 1] = 1.0
+            known = (block.targets >= 0) & (block.targets <= count) & (block.targets == np.floor(block.targets))
+            beyond = np.greater.outer(block.targets, np.arange(count)).astype(np.float64)
+            beyond[~known] = np.nan  # a stream's positions are whatever its maker wrote
+            persons = np.arange(done, done + rows) if block.persons is None else block.persons
+            done += rows
+            beside = (_repeated(column, count) for column in (block.weights, block.offsets))
+            flat = features.reshape(rows * count, -1), beyond.ravel()
+            yield Block(*flat, np.repeat(persons, count), None, *beside)
+
+    def persons(self) -> Integers:
+        """The unit behind each row."""
+        records = self._records
+        units = records.persons() if records.has_persons else np.arange(records.shape[0])
+        return np.repeat(units, self._thresholds)
+
+
+def _repeated(column: Floats | None, count: int) -> Floats | None:
+    return None if column is None else np.repeat(column, count)
