@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLinearRegression, DPLogisticRegression, etable
+from discreet import Bounds, DPLinearRegression, DPLogisticRegression, etable
 from discreet.accounting import gaussian
 from discreet.errors import Unsupported
+from discreet.inference.text import number_text
 from discreet.models import Summary
 from discreet.solvers.base import Effects
 from discreet.testing import seeded
@@ -102,3 +103,25 @@ def test_advice_on_epsilon_can_be_followed(fitted):
     with seeded(2):
         again = DPLogisticRegression(epsilon, 1e-6, **settings).fit(X, y).summary()
     assert again.frame.se["a"] == pytest.approx(wished, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "shown"), [(1.00003, "1.000030"), (0.99998, "0.999980"), (1.0312, "1.031"), (1.0, "1"), (2.5, "2.5")]
+)
+def test_ratios_near_one_have_digits_of_what_they_add(ratio, shown):
+    assert number_text("odds ratio", ratio) == shown
+
+
+def test_columns_in_small_units_are_named_with_a_larger_unit():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 50_000, 20_000), rng.random(20_000) < 0.5])
+    y = (rng.random(20_000) < 1 / (1 + np.exp(-(X[:, 0] / 30_000 - 0.8)))).astype(int)
+    with seeded(1):
+        fit = DPLogisticRegression(
+            2.0, bounds=Bounds([(0, 50_000), (0, 1)], classes=(0, 1)), inference="sandwich", ledger=False
+        ).fit(X, y)
+    summary = fit.summary()
+    assert "such as x0 = 10000" in summary.facts["units"]
+    assert "x1" not in summary.facts["units"]
+    assert "1.00003" in str(summary)
+    assert "[1, 1]" not in str(etable([fit], ratios=True))

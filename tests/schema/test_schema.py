@@ -260,3 +260,8 @@ SCHEMA = Schema(
 def test_problems_name_columns_and_never_more():
     found = SCHEMA.problems(["a", "b", "c", "c", "t", "extra"])
     assert [text.split(":")[0] for text in found] == ["d", "who", "c", "extra"]
+
+
+def test_a_key_of_a_column_without_a_kind_is_named():
+    with pytest.raises(SchemaError, match="'values' is no key"):
+        Schema.from_dict({"target": {"column": "y", "classes": [0, 1]}, "columns": {"a": {"values": ["b", "c"]}}})

@@ -48,10 +48,11 @@ from discreet.inference.limits import (
     most_beyond,
     number_beyond,
 )
+from discreet.inference.scales import Narrow
 from discreet.losses.classification import contrasts
 from discreet.solvers.base import Effects
 from discreet.solvers.coordinates import Estimate, Target, noises
-from discreet.typing import Floats
+from discreet.typing import Booleans, Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +95,7 @@ ALLOWED = 2.5
 """Sampling errors that are allowed at most for the bias of a column whose declared range goes far beyond the reach."""
 
 
-def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, float]:
+def whole_rows(estimate: Estimate, target: Target | None, narrow: Narrow) -> tuple[Recoding, float]:
     """Return the map to whitened rows, none of which is shrunk, and a typical length there.
 
     A shrunk row has other features, and a rare value's effect is estimated from rows that are all far out. Here a row
@@ -102,23 +103,35 @@ def whole_rows(estimate: Estimate, target: Target | None) -> tuple[Recoding, flo
     """
     recoding, spectrum = estimate.recoding, estimate.spectrum
     assert spectrum is not None
+    assert recoding.matrix is not None
     if target is not None:
         recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
-    matrix = recoding.matrix if recoding.matrix is None else _unshrunk(recoding.matrix, len(recoding.center))
-    return replace(recoding, matrix=matrix, row_norm=math.inf, reach=FARTHEST, drop_longer=True), spectrum.length
+    second = np.linalg.pinv(recoding.matrix @ recoding.matrix.T)
+    size = float(np.median(np.diag(second)[: len(recoding.center)]))
+    recoding = replace(
+        recoding,
+        center=np.where(narrow.places, narrow.center, recoding.center),
+        scale=np.where(narrow.places, narrow.scale / math.sqrt(size), recoding.scale),
+        matrix=_unshrunk(second, narrow.places, size),
+    )
+    length = math.hypot(spectrum.length, math.sqrt(narrow.places.sum()))
+    return replace(recoding, row_norm=math.inf, reach=FARTHEST, drop_longer=True), length
 
 
-def _unshrunk(matrix: Floats, features: int) -> Floats:
-    """Return a whitening map for columns of one size, from one that was made of shrunk rows.
+def _unshrunk(second: Floats, narrow: Booleans, size: float) -> Floats:
+    """Return a whitening map for columns of one size, from a second moment of shrunk rows.
 
     Columns come standardized, so that their second moments are alike; shrunk rows make those of rare values small, as
-    if they were rarer than they are.
+    if they were rarer than they are. Columns that were too narrow for it have their own scale, and no known relation.
     """
-    second = np.linalg.pinv(matrix @ matrix.T)
-    sizes = np.diag(second)[:features]
+    features = len(narrow)
     factors = np.ones(len(second))
-    factors[:features] = np.sqrt(np.maximum(1.0, np.median(sizes) / np.maximum(sizes, 1e-300)))
-    values, vectors = np.linalg.eigh(second * np.outer(factors, factors))
+    factors[:features] = np.sqrt(np.maximum(1.0, size / np.maximum(np.diag(second)[:features], 1e-300)))
+    whole = second * np.outer(factors, factors)
+    places = np.flatnonzero(narrow)
+    whole[places, :] = whole[:, places] = 0.0
+    whole[places, places] = size
+    values, vectors = np.linalg.eigh(whole)
     return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-9 * float(values[-1])))) @ vectors.T)
 
 
@@ -510,7 +523,7 @@ class Refinement:
         """
         loss, kept, inverse = self.curator.loss, self.plan.n_kept, metric.inverse
         deviation = self._slopes(v, limits.slope)
-        scores, rough = self._scores(v, metric, deviation, limits)
+        scores, plain, rough = self._scores(v, metric, deviation, limits)
         noise, eye = (self._noise("noisy_weighted_gradient") * limits.score) ** 2 / kept, np.eye(len(v))
         extra = metric.spread**2 / 2.0 * (float(moved @ moved) * eye + np.outer(moved, moved))
         through = linear @ inverse
@@ -536,6 +549,7 @@ class Refinement:
         return Effects(
             covariance=covariance + bias,
             privacy=privacy,
+            sampling=through @ plain @ through.T,
             bias=bias,
             metric=linear @ linear.T,
             blind=blind,
@@ -574,18 +588,19 @@ class Refinement:
         farthest = np.minimum((np.abs(directions).T * bounds).max(axis=1), limits.reach)
         return np.asarray(most / np.maximum(farthest, 1e-300))
 
-    def _scores(self, v: Floats, metric: Metric, deviation: float, limits: Influence) -> tuple[Floats, float]:
-        """Return the covariance of the sum of scores at ``v``, and the deviation of its noise.
+    def _scores(self, v: Floats, metric: Metric, deviation: float, limits: Influence) -> tuple[Floats, Floats, float]:
+        """Return the covariance of the sum of scores at ``v``, about the one without noise, and the noise's deviation.
 
         In the Hessian's coordinates it is I where the model is right, variances are equal and a person's rows are all
         alike, and a multiple of I where persons' rows differ. The multiple is the median of all directions', as near to
-        1 as its noise leaves open; of what noise leaves open in a direction, the nearest to the multiple is taken.
+        1 as its noise leaves open; of what noise leaves open in a direction, the nearest to the multiple is taken. Without
+        noise it is the multiple, but for what is beyond the spectrum of the noise.
         """
         loss, hessian = self.curator.loss, (metric.vectors * metric.floored) @ metric.vectors.T
         likelihood = loss.task == "classification" or self.counts is not None
         model = hessian if likelihood else deviation**2 * hessian
         if self.plan.cov_type == "model":
-            return model, 0.0
+            return model, model, 0.0
         if self.counts is not None:  # counts are mostly more dispersed than Poisson's
             model = model * max(1.0, deviation**2 / max(self.counts.center, 1e-3))
         self._ask("noisy_score_covariance")
@@ -599,8 +614,9 @@ class Refinement:
         doubt = 2.0 * unit * clip * np.square(back @ axes).sum(axis=0)
         middle, open_to = float(np.median(ratios)), float(np.median(doubt)) * math.sqrt(math.pi / (2.0 * len(ratios)))
         usual = min(max(1.0, middle - open_to), middle + open_to)
-        ratios = np.clip(usual, ratios - doubt, ratios + doubt)
-        return root @ (axes * np.maximum(ratios, 0.1)) @ axes.T @ root, unit * clip
+        edge = doubt * math.sqrt(max(1.0, len(ratios) / 2.0))
+        near, plain = (np.clip(usual, ratios - open_to, ratios + open_to) for open_to in (doubt, edge))
+        return *(root @ (axes * np.maximum(part, 0.1)) @ axes.T @ root for part in (near, plain)), unit * clip
 
 
 def within_reach(effects: Effects, domain: Domain, reach: float) -> Floats:
@@ -627,7 +643,8 @@ def allowance(effects: Effects, bounds: Floats, ends: Floats, limits: Influence)
     moved = np.diag(effects.design) / (effects.count * sizes)
     weighted, cut = (np.minimum(ALLOWED * sampling, lost * moved) for lost in (limits.lost, limits.lost_by_cuts))
     bias = np.diag(np.square(beyond * weighted) + np.square(cut))
-    return replace(effects, covariance=effects.covariance + bias, bias=effects.bias + bias)
+    limited = np.diag(np.where(beyond > 0, np.diag(effects.metric), 0.0))
+    return replace(effects, covariance=effects.covariance + bias, bias=effects.bias + bias, limited=limited)
 
 
 def skewness(effects: Effects, bounds: Floats, far: Floats, kept: int, counts: bool) -> Effects:

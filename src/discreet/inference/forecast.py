@@ -52,6 +52,8 @@ BEGUN = 0.6
 EMPTY, SURE, FEW_RUNS = 0.5, 0.8, 12
 """A fit that shows an effect less often than the first is refused before it is charged; what is advised shows it at
 least as often as the second; runs that decide it."""
+REHEARSED = {"noisy_second_moment": 1, "noisy_shells": 2}
+"""How many of a plan's last answers to a query are rehearsed, where it asks for more."""
 PLENTY, FAR_SHORT = 0.05, 4.0
 """With so little shortage nothing has to be rehearsed, and with so much nothing is shown."""
 MOST = 2.0**24
@@ -154,9 +156,10 @@ class PublicRows:
         return np.asarray(np.linalg.norm(self.rows, axis=1))
 
     def _noise(self, query: str, factor: float) -> float:
-        """Return the deviation of the next answer's noise per unit of its clip."""
+        """Return the deviation of the next answer's noise per unit of its clip; what came before is not rehearsed."""
+        every = noises(self, query)  # type: ignore[arg-type]  # it answers as a curator does
         place = self._asked[query] = self._asked.get(query, -1) + 1
-        return noises(self, query)[place] / factor  # type: ignore[arg-type]  # it answers as a curator does
+        return every[place + len(every) - REHEARSED.get(query, len(every))] / factor
 
     @property
     def _root(self) -> float:

@@ -237,6 +237,8 @@ def checked_level(level: float) -> float:
 COLUMNS = ("coef", "se", "se_privacy", "z", "p", "low", "high", "inflation")
 HIDDEN = 0.1
 """A combination of which more than this part lies in directions that noise hides is not shown."""
+LIMITED = 0.01
+"""The same part for what it would be without privacy, where columns go farther than rows count in full."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -287,10 +289,13 @@ class Combinations:
         return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
 
     def sampling(self, rows: Floats) -> Floats:
-        """Return their standard errors without privacy: neither noise nor the bias that limits may cause counts."""
-        lost = self._effects.privacy + self._effects.bias
-        variances = np.maximum(_squares(rows, self._effects.covariance - lost), 1e-300)
-        return np.where(self.hidden(rows), np.nan, np.sqrt(variances))
+        """Return about their standard errors without privacy: neither noise, nor what it leaves open, nor bias counts.
+
+        NaN where noise hides them, or rows that carry much of them count less, so that it is not known.
+        """
+        variances = np.maximum(_squares(rows, self._effects.sampling), 1e-300)
+        limited = _squares(rows, self._effects.limited) > LIMITED * _squares(rows, self._effects.metric)
+        return np.where(self.hidden(rows) | limited, np.nan, np.sqrt(variances))
 
     def covariance(self, rows: Floats) -> Floats:
         """Return their covariance; NaN for those that noise hides."""
@@ -314,7 +319,8 @@ class Combinations:
         se, privacy = self.deviations(rows), self.privacy(rows)
         z = found / np.where(se > 0, se, np.nan)
         p = np.array([self.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
-        return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, se / self.sampling(rows)), strict=True))
+        inflation = np.maximum(1.0, se / self.sampling(rows))
+        return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, inflation), strict=True))
 
     def ends(self, row: Floats, level: float) -> tuple[float, float]:
         """Return the quantiles of (estimate - effect) / se that make the interval: Student's."""

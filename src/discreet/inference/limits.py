@@ -15,6 +15,8 @@ whole budget would have, for rows of length sqrt(p) and slopes of one deviation.
     sup f'' R^2 leaves: steps contract.
 ``leading`` short steps before the Hessian, for counts and for three classes or more
     At a start that is too low the curvature of a rare cell is far below what it should be, and chords overshoot.
+``scale_share`` (220 a / (n mu))^2, between .002 and .05
+    Noise in the shares of rows that tell how narrow a column is: about .02 each.
 ``settling`` steps between two Hessians
     Each brings the distance to the root down to about a third where the start is poor.
 ``sharpness`` n mu / (a_M p^1.5), a_M = sqrt(2) under ``replace_one``
@@ -57,6 +59,7 @@ from discreet.typing import Floats
 
 LEAST_SHARPNESS, LEAST_STEADINESS = 30.0, 125.0
 LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 8, 4
+LEAST_SCALE_SHARE, MOST_SCALE_SHARE, SCALES = 0.002, 0.05, 220.0
 WIDEST = 256
 LEAST_REACH, BOUNDED, SLACK = 1.5, 0.4, 1.5
 SEEN, SEEN_BOUNDED = 0.035, 0.02
@@ -115,6 +118,14 @@ def steadiness(domain: Domain, budget: Budget) -> float:
         return math.inf
     mu = mu_of(budget.epsilon, budget.delta)
     return count_of(domain) * mu / (budget.neighbors.sum_factor * columns_of(domain))
+
+
+def scale_share_for(domain: Domain, budget: Budget) -> float:
+    """Return the share for columns in ranges that are far too wide: as much as shares of rows need to be clear."""
+    if not budget.is_private:
+        return LEAST_SCALE_SHARE
+    signal = steadiness(domain, budget) * columns_of(domain)
+    return min(MOST_SCALE_SHARE, max(LEAST_SCALE_SHARE, (SCALES / signal) ** 2))
 
 
 def settling_for(domain: Domain, budget: Budget) -> int:

@@ -102,7 +102,7 @@ def _label(name: str) -> str:
 
 def _numbers(axes: Any, y: int, values: Any, *, ratio: bool) -> None:
     """Write an effect and its interval to the right of its row."""
-    value, low, high = (number_text("coef", float(np.exp(x) if ratio else x)) for x in values)
+    value, low, high = (number_text("ratio" if ratio else "coef", float(np.exp(x) if ratio else x)) for x in values)
     text = DASH if value == DASH else f"{value}  [{low}, {high}]"
     axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center", annotation_clip=False)
 

@@ -1,5 +1,6 @@
 """Refine a solver's coefficients for a population, and estimate their covariance: inference, as a stage after a solver.
 
+    columns in ranges that are far too wide: their center and scale (``scales``)
     v0 = what the inner solver found, in coordinates z of whole rows whose noisy second moment is I;     r = ||z_i||
     weight_i = min(1, R / r, 1.5 (R / r)^2);           R, B and the limits of matrices: by noisy counts (``limits``)
     H  = sum_i weight_i f''_i z_i z_i^T + noise                                 at v0, after some steps, at the estimate
@@ -15,11 +16,11 @@ penalty is left out: the target is unpenalized. Steps and covariance: ``estimate
 
 Privacy
 -------
-Relation and sensitivity: ``noisy_weighted_gradient`` (B, 2 B under ``replace_one``), ``noisy_second_moment``,
-``noisy_curvature``, ``noisy_score_covariance`` and ``noisy_shells`` (B, sqrt(2) B), ``noisy_squared_slopes`` (B under
-every relation), proven at the curator; the inner solver's releases as its own docstring says.
-Mechanism: Gaussian noise. Event: one ``Gaussian`` each, with their
-shares of mu^2; the inner solver's events with the rest. Conditions: those of ``stage``; all else is post-processing.
+Relation and sensitivity: ``noisy_weighted_gradient`` and ``noisy_mean`` (B, 2 B under ``replace_one``),
+``noisy_mean_squares``, ``noisy_second_moment``, ``noisy_curvature``, ``noisy_score_covariance`` and ``noisy_shells``
+(B, sqrt(2) B), ``noisy_squared_slopes`` (B under every relation), proven at the curator; the inner solver's releases
+as its own docstring says. Mechanism: Gaussian noise. Event: one ``Gaussian`` each, with their shares of mu^2; the inner
+solver's events with the rest. Conditions: those of ``stage``; all else is post-processing.
 """
 
 import math
@@ -47,6 +48,7 @@ from discreet.inference.estimate import (
 )
 from discreet.inference.forecast import too_few
 from discreet.inference.limits import (
+    LEAST_SCALE_SHARE,
     LEAST_SETTLING,
     SLACK,
     UNLIMITED,
@@ -56,8 +58,10 @@ from discreet.inference.limits import (
     leading_for,
     limits_for,
     refusal,
+    scale_share_for,
     settling_for,
 )
+from discreet.inference.scales import narrow_columns, scale_releases
 from discreet.losses.base import Loss
 from discreet.parameters import Count, CountOrZero, OneOf, Share, check_fields
 from discreet.penalties.base import Penalty
@@ -110,6 +114,8 @@ class Sandwich:
     start_share, moment_share, curvature_share, covariance_share, slope_share, shell_share, settling_share : float
         Shares of mu^2 for the inner solver, the second moment of whole rows, the Hessians, the scores' covariance, the
         size of slopes, counts of far-out rows and slopes, and steps before those that are averaged, which get the rest.
+    scale_share : float or None, default=None
+        The share for columns in ranges that are far too wide; None: by public signal.
     n_hessians : int or None, default=None
         How often the Hessian is estimated; None: three times, once where it is the same everywhere.
     n_leading : int or None, default=None
@@ -139,6 +145,7 @@ class Sandwich:
     slope_share: Share = 0.02
     shell_share: Share = 0.08
     settling_share: Share = 0.07
+    scale_share: Share | None = None
     n_hessians: Count | None = None
     n_leading: CountOrZero | None = None
     n_kept: Count = 12
@@ -151,7 +158,7 @@ class Sandwich:
     def __post_init__(self) -> None:
         check_fields(self)
         shares = (self.start_share, self.moment_share, self.curvature_share, self.covariance_share, self.slope_share)
-        if sum(shares) + self.shell_share + self.settling_share >= 0.8:
+        if sum(shares) + (self.scale_share or 0.0) + self.shell_share + self.settling_share >= 0.8:
             raise Unsupported("the shares must leave a part to the steps: their sum must be below 0.8")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
@@ -174,6 +181,7 @@ class Sandwich:
             self,
             solver=filled(self.solver, domain, loss, penalty, budget),
             limits=limits_for(domain, loss, budget) if self.limits is None else self.limits,
+            scale_share=scale_share_for(domain, budget) if self.scale_share is None else self.scale_share,
             n_leading=leading_for(loss) if self.n_leading is None else self.n_leading,
             n_settling=settling_for(domain, budget) if self.n_settling is None else self.n_settling,
             n_hessians=hessians_for(loss) if self.n_hessians is None else self.n_hessians,
@@ -214,6 +222,7 @@ class Sandwich:
                 releases.append(Release("noisy_target_moments", 1, relative_noise=shares_to_noise(TARGET_SHARE)))
         first = self.hessians - 1
         last = 1.0 if first == 0 else LAST_HESSIAN
+        releases += scale_releases(domain, self.scale_share or LEAST_SCALE_SHARE)
         releases.append(_shared("noisy_second_moment", 1, self.moment_share))
         if first:
             releases.append(_shared("noisy_curvature", first, (1.0 - last) * self.curvature_share))
@@ -237,7 +246,7 @@ class Sandwich:
         names = {release.query for release in inner_releases}
         if isinstance(inner, AdaptivePlan) or inner.least_noise is not None or inner.total_variation:
             raise Unsupported("inference starts from a solver with a fixed plan: use solver='auto' or 'gd'")
-        once = {release.query for release in releases} - {"noisy_second_moment"}
+        once = {release.query for release in releases} - {"noisy_second_moment", "noisy_mean", "noisy_mean_squares"}
         if names & once or not names <= refinable or "select_coordinate" in names:
             raise Unsupported("inference refines gradient steps, not choices or one-shot answers: use solver='auto'")
         scale = math.sqrt(sum(map(release_weight, inner_releases)) / self.start_share)
@@ -254,7 +263,8 @@ class Sandwich:
         start_solution = self.solver.solve(curator, penalty, progress)
         estimate = start_solution.estimate if shape is None else shape.estimate(curator, n)
         assert estimate is not None
-        recoding, length = whole_rows(estimate, target if shape is not None and loss.movable_target else None)
+        narrow = narrow_columns(curator, admitted, estimate.recoding.center, n)
+        recoding, length = whole_rows(estimate, target if shape is not None and loss.movable_target else None, narrow)
         recoding, length = self._whitened_again(curator, admitted, recoding, n, length)
         curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else None)
         linear, offset = affine(recoding, admitted)

@@ -19,7 +19,7 @@ from discreet.inference.intervals import COLUMNS as COLUMNS
 from discreet.inference.intervals import Combinations, checked_level
 from discreet.inference.limits import FORECAST
 from discreet.inference.pictures import curve_picture, forest
-from discreet.inference.text import OTHER, TableText, data_frames
+from discreet.inference.text import NEAR_ONE, OTHER, TableText, data_frames
 from discreet.inference.units import INTERCEPT, Structure, Units, intercept_name, own_units
 from discreet.parameters import Positive, Share, checked
 from discreet.solvers.base import Effects
@@ -620,6 +620,7 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     reasons = {names[j]: released.reason(units.places[j % len(units.names)]) for j in places}
     summary = replace(summary, values=shown.T.ravel(), effects=effects, reasons=reasons)
     summary.facts.update(_bias(names, summary.effects))
+    summary.facts.update(_small_units(summary))
     if folded:
         summary.facts["folded"] = f"{', '.join(folded)}: below 1% of rows, without a line of their own"
     hidden = summary.hidden[structure.slopes or slice(None)]
@@ -630,6 +631,22 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
             f"{'' if blocks else f' ({FORECAST})'}"
         )
     return summary
+
+
+def _small_units(summary: Summary) -> dict[str, str]:
+    """Return which ratios are so near to 1 that a larger unit would show them better, and one that would."""
+    if not summary.ratio:
+        return {}
+    low, high = summary.columns()["low"], summary.columns()["high"]
+    units = dict[str, float]()
+    for j in summary.structure.ratios:
+        farthest = max(abs(low[j]), abs(high[j]))
+        if 0 < farthest < NEAR_ONE:
+            units[summary.names[j]] = 10.0 ** math.floor(-math.log10(farthest))
+    if not units:
+        return {}
+    some = ", ".join(f"{name} = {unit:g}" for name, unit in units.items())
+    return {"units": f"these {summary.ratio}s are near 1 for a difference of 1: declare a larger unit, such as {some}"}
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,10 @@ def hidden_text(reasons: Mapping[str, str]) -> str:
     return f"{DASH} not shown. {shown}. {UNADJUSTED}"
 
 
+NEAR_ONE, MOST_PLACES = 0.005, 12
+"""Ratios nearer to 1 are shown with more places."""
+
+
 def number_text(column: str, value: float) -> str:
     """Return a number of a column as it is shown; a dash for NaN."""
     if math.isnan(value):
@@ -178,6 +182,9 @@ def number_text(column: str, value: float) -> str:
         return "<.001" if value < 0.001 else f"{value:.3f}"
     if column in ("z", "inflation"):
         return f"{value:.2f}"
+    away = abs(value - 1.0)
+    if column.endswith("ratio") and 0 < away < NEAR_ONE:  # with two digits of what it is more or less than 1
+        return f"{value:.{min(1 - math.floor(math.log10(away)), MOST_PLACES)}f}"
     return f"{value:.4g}"
 
 
@@ -351,7 +358,7 @@ def _cells(summary: "Summary", show: str, level: float | None, *, ratios: bool) 
     columns, cells = summary.columns(level), {}
     ends = {end: np.exp(columns[end]) if ratios else columns[end] for end in ("coef", "low", "high")}
     for j in summary.structure.ratios if ratios else range(len(summary.names)):
-        value, low, high = (number_text(end, float(values[j])) for end, values in ends.items())
+        value, low, high = (number_text("ratio" if ratios else end, float(ends[end][j])) for end in ends)
         below = {"se": f"({number_text('se', float(columns['se'][j]))})", "interval": f"[{low}, {high}]"}
         below["p"] = f"(p = {number_text('p', float(columns['p'][j]))})".replace("= <", "< ")
         cells[summary.names[j]] = (value, "" if value == DASH else below[show])

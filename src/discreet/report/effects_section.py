@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from discreet.inference.intervals import rounded
 from discreet.inference.pictures import WIDEST, ratio_ticks
-from discreet.inference.text import DASH, hidden_text
+from discreet.inference.text import DASH, NEAR_ONE, hidden_text, number_text
 from discreet.report.figures import WIDTH, Axes, details, forest, mark, panel, panels, strip
 from discreet.report.page import MINUS, isolated, number, paragraphs, round_ticks, table
 
@@ -342,7 +342,7 @@ def _effects(summary: "Summary") -> list[_Effect]:
         if j not in alone and (summary.ratio or not is_intercept):
             continue
         at = tuple(float(columns[column][j]) for column in ("coef", "low", "high"))
-        value, low, high = (_text(_ratio(x) if summary.ratio else x) for x in at)
+        value, low, high = (_text(_ratio(x), "ratio") if summary.ratio else _text(x) for x in at)
         interval = f"{low} to {high}" if math.isfinite(at[0]) else DASH
         cells = (value, interval, _p(float(columns["p"][j])))
         effects.append(_Effect(group, name, at, cells, is_intercept))  # type: ignore[arg-type]
@@ -372,7 +372,9 @@ def _ratio(logarithm: float) -> float:
     return math.exp(logarithm) if not logarithm > LARGEST else math.inf
 
 
-def _text(value: float) -> str:
+def _text(value: float, column: str = "coef") -> str:
+    if column == "ratio" and abs(value - 1.0) < NEAR_ONE:
+        return number_text(column, value)
     return DASH if math.isnan(value) else number(value, _DIGITS)
 
 

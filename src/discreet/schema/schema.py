@@ -562,15 +562,23 @@ def column_of(name: str, table: Mapping[str, object]) -> ColumnKind:
     """Return the kind of column that a table of the file declares."""
     marks = [mark for mark in _MARKS if mark in table]
     if len(marks) != 1:
-        raise SchemaError(f"column {name!r}: declare one of {', '.join(_MARKS)}")
+        known = {key for kind in _MARKS.values() for key in _keys(kind)} | {*_MARKS}
+        strange = [key for key in table if key not in known]
+        raise SchemaError(
+            f"column {name!r}: declare one of {', '.join(_MARKS)}{f' ({some(strange)} is no key)' if strange else ''}"
+        )
     settings = dict(table)
     if marks == ["boolean"] and settings.pop("boolean") is not True:
         raise SchemaError(f"column {name!r}: write boolean = true, or declare something else")
     return _made(_MARKS[marks[0]], settings, f"column {name!r}")  # type: ignore[no-any-return]
 
 
+def _keys(cls: type[Any]) -> list[str]:
+    return [item.name for item in fields(cls)]
+
+
 def _made(cls: type[Any], settings: Mapping[str, object], what: str) -> Any:
-    allowed = [item.name for item in fields(cls)]
+    allowed = _keys(cls)
     strange = [name for name in settings if name not in allowed]
     if strange:
         raise SchemaError(f"{what}: {some(strange)} is not among {', '.join(allowed)}")

@@ -116,7 +116,7 @@ class Trace(Protocol):
         ...
 
 
-MATRICES = ("covariance", "privacy", "metric", "blind", "design", "bias", "doubt")
+MATRICES = ("covariance", "privacy", "metric", "blind", "design", "bias", "doubt", "sampling", "limited")
 FIGURES = ("wobble", "mean_curvature", "steps", "deviation", "count", "reach", "slope", "far", "cut")
 
 
@@ -134,7 +134,9 @@ class Effects:
     ``bias`` is the part of ``covariance`` that allows for what weights do to long columns where the model is wrong.
     ``slope`` says at how many deviations slopes are cut, 0 where none can be; ``far`` and ``cut`` are the noisy shares
     of rows beyond the reach and of slopes beyond that. ``doubt`` is the deviation of what the noise of the Hessian does
-    to each variance, for scores with the Hessian as their covariance.
+    to each variance, for scores with the Hessian as their covariance. ``sampling`` is about the covariance without
+    privacy: ``covariance`` is as large as noise leaves open, this as near to the model's; ``limited`` the part of
+    ``metric`` where it is not known, since columns go farther than rows count in full.
     For K classes matrices are of K - 1 blocks: differences of a class's coefficients from the first class's.
     """
 
@@ -151,14 +153,18 @@ class Effects:
     reach: float = 0.0
     bias: Floats = None  # type: ignore[assignment]  # stands for zeros
     doubt: Floats = None  # type: ignore[assignment]  # stands for zeros
+    limited: Floats = None  # type: ignore[assignment]  # stands for zeros
+    sampling: Floats = None  # type: ignore[assignment]  # stands for what is neither noise nor bias
     slope: float = 0.0
     far: float = 0.0
     cut: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("bias", "doubt"):
+        for name in ("bias", "doubt", "limited"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.zeros_like(self.covariance))
+        if self.sampling is None:
+            object.__setattr__(self, "sampling", self.covariance - self.privacy - self.bias)
 
     def through(self, units: Floats) -> "Effects":
         """Return the same for coefficients that are multiplied by ``units``, or mapped by a matrix, in each block."""
@@ -170,7 +176,7 @@ class Effects:
     def blanked(self, hidden: "NDArray[np.bool_]") -> "Effects":
         """Return the same with NaN in place of the variances of some coefficients."""
         either = hidden[:, None] | hidden
-        names = ("covariance", "privacy", "bias", "doubt")
+        names = ("covariance", "privacy", "bias", "doubt", "sampling", "limited")
         moved: dict[str, Any] = {name: np.where(either, np.nan, getattr(self, name)) for name in names}
         return replace(self, **moved)
 
