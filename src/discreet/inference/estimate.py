@@ -593,8 +593,8 @@ class Refinement:
 
         In the Hessian's coordinates it is I where the model is right, variances are equal and a person's rows are all
         alike, and a multiple of I where persons' rows differ. The multiple is the median of all directions', as near to
-        1 as its noise leaves open; of what noise leaves open in a direction, the nearest to the multiple is taken. Without
-        noise it is the multiple, but for what is beyond the spectrum of the noise.
+        1 as its noise leaves open; of what noise leaves open in a direction, the nearest to the multiple is taken.
+        Without noise it is the multiple, but for what is beyond the spectrum of the noise.
         """
         loss, hessian = self.curator.loss, (metric.vectors * metric.floored) @ metric.vectors.T
         likelihood = loss.task == "classification" or self.counts is not None

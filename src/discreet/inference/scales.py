@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     from discreet.curator import Curator
 
 ROUNDS, SMALLER = 6, 5.0
-"""Looks at narrow columns, and how many times smaller the next window is where none was found: a column a thousand times
-narrower than its range is found."""
+"""Looks at narrow columns, and how many times smaller the next window is where none was found: a column a thousand
+times narrower than its range is found."""
 LEAST_WINDOW = 2e-4
 """In units of half the declared range: records are not known much better than that."""
 FEWEST, CLEAR, UNLIKELY = 0.03, 3.0, 4.0
-"""The least share of rows beyond a window that tells a scale, and in deviations of its noise; how many deviations of its
-noise a mean square is off at most: to look at a column for nothing costs little."""
+"""The least share of rows beyond a window that tells a scale, and in deviations of its noise; how many deviations of
+its noise a mean square is off at most: to look at a column for nothing costs little."""
 UNSURE = 0.1
 """With so much noise in a share no scale is read from it."""
 MOST, SPREAD = 0.9, 0.8
-"""The largest share that is read as such: beyond, the window is smaller than a tenth of the scale; and in the last look:
-most rows of a rare value's column are in one place, all of them within a window or beyond it."""
+"""The largest share that is read as such: beyond, the window is smaller than a tenth of the scale; and in the last
+look: most rows of a rare value's column are in one place, all of them within a window or beyond it."""
 LONG, FAR = 1.2, 8.0
-"""Rows of narrow columns are shrunk to so many typical lengths where their mean is taken, and where they are counted."""
+"""Rows of narrow columns are shrunk to so many typical lengths where their mean is taken, and where they count."""
 LEAST_CONSTANT = 0.2
 """The least mean of the constant in shrunk rows, whatever the noise says."""
 SQUARES_PART, SHARES_PART = 0.2, 0.3
@@ -98,10 +98,8 @@ def narrow_columns(curator: "Curator", admitted: Domain, center: Floats, n: floa
     return Narrow(found & (beyond < SPREAD) & (windows < LEAST_SCALE * half / 2.0), center, windows)
 
 
-def _mean_squares(
-    curator: "Curator", admitted: Domain, center: Floats, half: Floats, n: float
-) -> tuple[Floats, float]:
-    """Return the mean squares about the center in units of half the declared ranges, and the deviation of their noise."""
+def _mean_squares(curator: "Curator", admitted: Domain, center: Floats, half: Floats, n: float) -> tuple[Floats, float]:
+    """Return the mean squares about the center in units of half the declared ranges, and their noise's deviation."""
     clip = SQUARES * math.sqrt(admitted.n_features)
     curator.recode(Recoding(center, half, 0.0), once=True)
     answer = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
@@ -146,4 +144,6 @@ def _centers(
     moved, places = np.zeros(len(center)), _places(looked)
     moved[places] = mean[:-1] / max(float(mean[-1]), LEAST_CONSTANT)
     start = declared_coordinates(admitted)
-    return np.clip(center + np.where(looked, windows * np.clip(moved, -LONG, LONG), 0.0), start.center - start.scale, start.center + start.scale)
+    low, high = start.center - start.scale, start.center + start.scale
+    centers = center + np.where(looked, windows * np.clip(moved, -LONG, LONG), 0.0)
+    return np.asarray(np.clip(centers, low, high))
