@@ -101,12 +101,12 @@ def whole_rows(estimate: Estimate, target: Target | None, narrow: Narrow) -> tup
     A shrunk row has other features, and a rare value's effect is estimated from rows that are all far out. Here a row
     keeps its features, or does not count at all: beyond ``FARTHEST``, where declared ranges have room for such rows.
     """
-    recoding, spectrum = estimate.recoding, estimate.spectrum
+    recoding, spectrum, matrix = estimate.recoding, estimate.spectrum, estimate.recoding.matrix
     assert spectrum is not None
-    assert recoding.matrix is not None
+    assert matrix is not None
     if target is not None:
         recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
-    second = np.linalg.pinv(recoding.matrix @ recoding.matrix.T)
+    second = np.asarray(np.linalg.pinv(matrix @ matrix.T), dtype=np.float64)
     size = float(np.median(np.diag(second)[: len(recoding.center)]))
     recoding = replace(
         recoding,

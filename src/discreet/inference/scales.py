@@ -128,7 +128,8 @@ def _shares_beyond(
 ) -> tuple[Floats, float, float]:
     """Return the noisy shares of rows by the column in which they leave their windows farthest, or none, and noise."""
     curator.recode(_selected(admitted, center, windows, looked, constant=False, lengths=FAR), once=True)
-    edges = Edges(*(np.empty(0) for _ in range(3)), columns=np.ones(curator.domain.n_features))
+    none = np.empty(0)
+    edges = Edges(none, none, none, np.ones(curator.domain.n_features))
     shells = curator.noisy_shells(np.zeros(curator.domain.shape), edges=edges, reach=FAR)
     shares = np.zeros(len(center))
     shares[_places(looked)] = shells.columns[1:] / n
