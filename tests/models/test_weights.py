@@ -1,6 +1,7 @@
 """Weights, offsets and class weights: without noise a GLM's model, and a record's part is bounded with them too."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -162,6 +163,23 @@ def test_solvers_that_do_not_serve_weights_refuse_before_a_charge(table, solver)
         model.quote(X, labels(table, margins), sample_weight=w)
     pure = DPLogisticRegression(1.0, 0, bounds=bounds, ledger=False)
     assert "objective" not in pure.quote(X, labels(table, margins), sample_weight=w).solver["name"]
+
+
+def test_quotes_and_forecasts_say_what_uneven_weights_cost(table):
+    X, w, _, margins, _ = table
+    n = len(X)
+    model = DPLogisticRegression(bounds=Bounds(RANGES, classes=(0, 1), weights=(1, 5)), ledger=False)
+    drawn = np.random.default_rng(0).uniform(1, 5, 400_000)  # spread evenly, as is assumed
+    noise, sampling = drawn.mean() / 5, drawn.mean() ** 2 / np.square(drawn).mean()
+    ends = np.where(np.arange(600) < 500, 1.0, 5.0)  # five in six at the low end: the worst for the sampling error
+    worst = ends.mean() ** 2 / np.square(ends).mean()
+    (note,) = [text for text in model.quote(X, labels(table, margins), sample_weight=w).reason if "weight" in text]
+    shares = [float(text.replace(",", "")) / n for text in re.findall(r"(?:as|and) ([\d,]+)", note)]
+    np.testing.assert_allclose(shares, [noise, sampling, 0.2, worst], atol=3e-3)
+    forecast = model.forecast(n, epsilons=[1.0], n_grid=[n], seeds=2, max_cells=1e4)
+    assert note in str(forecast)
+    plain = DPLogisticRegression(bounds=Bounds(RANGES, classes=(0, 1)), ledger=False)
+    assert not plain.forecast(n, epsilons=[1.0], n_grid=[n], seeds=2, max_cells=1e4).weights
 
 
 GLMS = {

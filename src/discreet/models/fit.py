@@ -499,27 +499,38 @@ class FitSettings:
             stored, solver, reason, plan = self.method(domain, budget)
             data = data.filled() if domain.sparse and not stored.sparse else data
             priced = price_plan(data.with_reading(plan, pure=budget.is_pure), budget)
-            notes = (*reason, *self.cost_of_weights(stored), *getattr(X, "notes", ()))
+            notes = (*reason, *(self.cost_of_weights(stored.n) if stored.weighted else ()), *getattr(X, "notes", ()))
             return Prepared(self, data, stored, solver, notes, priced)
 
-    def cost_of_weights(self, domain: Domain) -> tuple[str, ...]:
-        """Say what uneven weights cost, from declared facts: noise is for the largest, so n rows count as n mean/max.
+    def cost_of_weights(self, n: int | None) -> tuple[str, ...]:
+        """Say what uneven weights cost, from their declared ranges; nothing where none are declared.
 
-        No mean is declared: the middle of the declared range is assumed, of exposures as of weights.
+        Noise is that of the largest weight, so n rows count as n mean / largest against it, and as
+        n mean^2 / (mean of squares) against the sampling error. Weights spread evenly over [low, high] have the mean
+        (low + high) / 2 and squares of (low^2 + low high + high^2) / 3 on average. At worst, all but a few weights are
+        the least one; against the sampling error, as many are at each end as makes 4 low high / (low + high)^2.
         """
-        if not domain.weighted:
-            return ()
         ranges = [] if self.bounds.weights is None else [self.bounds.weights]
         if self.loss.offsets_weigh and self.bounds.offsets is not None:
             low, high = self.bounds.offsets
             ranges.append((math.exp(low - high), 1.0))
         if self.class_weights is not None:
             ranges.append((min(self.class_weights), max(self.class_weights)))
-        share = math.prod((low + high) / (2.0 * high) for low, high in ranges)
-        count = "rows" if domain.n is None else f"{domain.n:,} rows"
+        if not ranges:
+            return ()
+        noise = math.prod((low + high) / (2 * high) for low, high in ranges)
+        squares = math.prod((low**2 + low * high + high**2) / 3 / high**2 for low, high in ranges)
+        least = math.prod(low / high for low, high in ranges)
+        worst = math.prod(4 * low * high / (low + high) ** 2 for low, high in ranges)
+
+        def rows(share: float) -> str:
+            return f"{share:.0%}" if n is None else f"{share * n:,.0f}"
+
+        count = "rows" if n is None else f"{n:,} rows"
         return (
-            f"noise is scaled for the largest weight: if the mean lies in the middle of the declared range, {count} "
-            f"count as {share:.0%} of that number; a narrower range costs less",
+            f"noise is scaled for the largest weight: with weights spread evenly over the declared range, {count} "
+            f"count as {rows(noise)} against the noise and {rows(noise**2 / squares)} against the sampling error, at "
+            f"worst as {rows(least)} and {rows(worst)}; a narrower range costs less",
         )
 
     def declare(self, X: object, y: object, beside: Beside) -> tuple[PrivateData, Domain, Budget]:

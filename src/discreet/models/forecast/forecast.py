@@ -149,6 +149,8 @@ class Forecast:
         How far the risk of a model of zeros is above theirs, at most: a bound above this says nothing.
     predicted : str, default=""
         What ``model.quote(X, y).explain()`` predicts of such a table, without a simulation; empty where it does not.
+    weights : str, default=""
+        What uneven weights cost, where their range is declared: the simulated rows count alike.
 
     Examples
     --------
@@ -169,6 +171,7 @@ class Forecast:
     diameter: float
     risk_of_nothing: float
     predicted: str = ""
+    weights: str = ""
 
     @property
     def rows(self) -> tuple[ForecastRow, ...]:
@@ -222,6 +225,8 @@ class Forecast:
         remarks += [f"{there} was simulated in place of {chosen}, which takes longer." for chosen, there in replaced]
         if self.predicted:
             remarks.append(f"By formula, as a quote explains it, on a table that is nothing special: {self.predicted}.")
+        if self.weights:
+            remarks.append(f"Simulated rows count alike, and yours have weights: {self.weights}.")
         return (*remarks, self.theory)
 
     @property
@@ -341,6 +346,8 @@ def setting_of(estimator: DPLinearModel, p: int | None, indicators: Groups | Non
         bounds = bounds.with_facts(classes=(0, 1) if labels is None else labels)
         assert bounds.classes is not None
         loss = estimator._loss(len(bounds.classes))
+        if 1 < estimator._n_margins(len(bounds.classes)) < len(bounds.classes):
+            raise Unsupported("ordered classes are not forecast: DPLogisticRegression of the same classes costs more")
         return Setting(estimator, bounds, ranges, loss, penalty, Classes(bounds.classes), groups)
     target = estimator.target if estimator.target is not None else bounds.target
     counts = estimator._loss(bounds.with_facts(target=target or DEFAULT_COUNTS)).log_link
@@ -530,6 +537,7 @@ def forecast(
         diameter=diameter,
         risk_of_nothing=excess_of_zeros(setting.loss, points[n, epsilon].domain, diameter),
         predicted=_predicted(setting, points[n, epsilon]),
+        weights=" ".join(estimator._fit_settings(setting.bounds, setting.loss).cost_of_weights(n)),
     )
 
 
