@@ -17,7 +17,7 @@ from discreet.cli.app import app
 from discreet.errors import Unsupported
 from discreet.losses.proofs import wrong_constants
 from discreet.models import DPRegressor
-from discreet.models.fit import Beside, FitSettings, fit_model
+from discreet.models.fit import FitSettings, RowExtras, fit_model
 from discreet.penalties import L2
 from discreet.registry import load_plugins
 from discreet.testing import Privacy, Refuted
@@ -194,7 +194,7 @@ def test_a_loss_with_wrong_constants_is_caught_and_cannot_harm_a_solver_that_cli
         facts = {"bounds": Bounds(1.0, classes=(0, 1), n=6), "penalty": L2(0.1), "solver": solver}
         budget = {"epsilon": 1.0, "delta": 1e-6, "neighbors": "zero_out", "ledger": False}
         settings = FitSettings("m", loss=loss, fit_intercept=False, **facts, **budget)
-        return _Shown(fit_model(settings, X, y, Beside(groups)))
+        return _Shown(fit_model(settings, X, y, RowExtras(groups)))
 
     X, y = np.linspace(-1, 1, 12).reshape(6, 2), np.arange(6) % 2
     assert not audit.replay(fit, X, y, bounds=Bounds(1.0, classes=(0, 1), n=6), neighbors="zero_out").refuted

@@ -36,7 +36,7 @@ from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import kept
 from discreet.losses.base import Loss
 from discreet.models.fit import (
-    Beside,
+    RowExtras,
     Covariance,
     FitSettings,
     Inference,
@@ -437,14 +437,14 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         bounds, loss = self._declared()
         warn_of_autolog()
         warn_of_uncounted_fits(self.ledger, self.dataset, groups)
-        X, y, beside, known = self._records(X, y, Beside(groups, sample_weight, offset), bounds, loss)
+        X, y, extras, known = self._records(X, y, RowExtras(groups, sample_weight, offset), bounds, loss)
         self._check(X, y)
         settings = self._fit_settings(known, loss)
         with progress_bar(type(self).__name__, self.epsilon) if self.verbose else nullcontext() as progress:
             if curator.is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
                 X.reading = progress.rows if public else None
-            fitted = fit_model(settings, X, y, beside, charge_id=charge_id, progress=progress)
+            fitted = fit_model(settings, X, y, extras, charge_id=charge_id, progress=progress)
             if curator.is_stream(X):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
@@ -458,16 +458,16 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         """Set what is not alike in all models: the classes, or coefficients of a single output."""
 
     def _records(
-        self, X: object, y: object, beside: Beside, bounds: Bounds, loss: Loss
-    ) -> tuple[Any, Any, Beside, Bounds]:
+        self, X: object, y: object, extras: RowExtras, bounds: Bounds, loss: Loss
+    ) -> tuple[Any, Any, RowExtras, Bounds]:
         """Return records as a fit takes them, and what is known of these; Dask collections as one stream of workers."""
         if curator.is_stream(X):
-            return X, y, beside, bounds
+            return X, y, extras, bounds
         if not curator.is_dask(X):
-            return curator.container_of(X), y, beside, bounds
+            return curator.container_of(X), y, extras, bounds
         classes = bounds.classes if loss.task == "classification" else None
-        rows = curator.DaskRows(X, y, classes, beside.groups, beside.weights, beside.offsets)
-        return rows, None, Beside(), bounds
+        rows = curator.DaskRows(X, y, classes, extras.groups, extras.weights, extras.offsets)
+        return rows, None, RowExtras(), bounds
 
     def _check(self, X: object, y: object) -> None:
         """Note the number and the names of the features, and refuse records without targets."""
@@ -527,9 +527,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         True
         """
         bounds, loss = self._declared()
-        beside = Beside(groups, sample_weight, offset)
-        X, y, beside, known = self._records(X, y, beside, bounds, loss)
-        return self._fit_settings(known, loss).prepare(X, y, beside).quote
+        extras = RowExtras(groups, sample_weight, offset)
+        X, y, extras, known = self._records(X, y, extras, bounds, loss)
+        return self._fit_settings(known, loss).prepare(X, y, extras).quote
 
     def _margins(self, X: object, offset: object = None) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""

@@ -461,7 +461,7 @@ class Quote:
 
 
 @dataclass(frozen=True)
-class Beside:
+class RowExtras:
     """What stands next to a record: its person, its weight and its offset, a column each, or None."""
 
     groups: object = None
@@ -492,9 +492,9 @@ class FitSettings:
     class_weights: tuple[float, ...] | None = None
     even_if_empty: bool = False
 
-    def prepare(self, X: object, y: object, beside: Beside) -> Prepared:
+    def prepare(self, X: object, y: object, extras: RowExtras) -> Prepared:
         """Declare, plan and price: everything about a fit that is known without its records."""
-        data, domain, budget = self.declare(X, y, beside)
+        data, domain, budget = self.declare(X, y, extras)
         with in_double_precision(ArithmeticError):
             stored, solver, reason, plan = self.method(domain, budget)
             data = data.filled() if domain.sparse and not stored.sparse else data
@@ -533,11 +533,11 @@ class FitSettings:
             f"worst as {rows(least)} and {rows(worst)}; a narrower range costs less",
         )
 
-    def declare(self, X: object, y: object, beside: Beside) -> tuple[PrivateData, Domain, Budget]:
+    def declare(self, X: object, y: object, extras: RowExtras) -> tuple[PrivateData, Domain, Budget]:
         """Return the records behind their wall, what is public of them, and the budget."""
         relation = Budget(self.epsilon, neighbors=self.neighbors).neighbors  # type: ignore[arg-type]
         settings: Json = {"ledger": self.ledger, "dataset": self.dataset}
-        settings |= {"groups": beside.groups, "weights": beside.weights, "offsets": beside.offsets}
+        settings |= {"groups": extras.groups, "weights": extras.weights, "offsets": extras.offsets}
         settings |= {"class_weights": self.class_weights, "fit_intercept": self.fit_intercept}
         data = curator.PrivateData(X, y, self.bounds, **settings)
         domain = self.domain(data, relation)
@@ -618,13 +618,13 @@ def fit_model(
     fit: FitSettings,
     X: object,
     y: object,
-    beside: Beside,
+    extras: RowExtras,
     *,
     charge_id: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Fitted:
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
-    ready = fit.prepare(X, y, beside)
+    ready = fit.prepare(X, y, extras)
     data, solver, priced = ready.data, ready.solver, ready.priced
     claim = curator.Claim(fit.model, ready.settings, ready.reason, given=curator.given_with(ready.domain))
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):

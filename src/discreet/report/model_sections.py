@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -235,19 +235,14 @@ def cost_forecast(
 
 def _plan(setting: "Setting", n: int, *, cov_type: str | None = None) -> "Plan":
     """Return the plan of a fit; with ``cov_type``, of one that estimates standard errors."""
-    from discreet.budget import Neighbors
-    from discreet.models.fit import budget_of, choose_solver, inferring
+    from discreet.models.fit import choose_solver, inferring
 
-    estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
-    public = n if relation.n_is_public or setting.bounds.n is not None else None
-    domain = replace(setting.facts().domain(Neighbors.ZERO_OUT, setting.loss), neighbors=relation, n=public)
-    budget = budget_of(estimator.epsilon, estimator.delta, relation, public, allow_large_delta=True)
-    solver, _ = choose_solver(estimator.solver, domain, setting.loss, setting.penalty, budget)
+    estimator, (domain, budget) = setting.estimator, setting.planned(n, setting.estimator.epsilon)
+    facts = domain, setting.loss, setting.penalty, budget
+    solver, _ = choose_solver(estimator.solver, *facts)
     if cov_type is not None:
-        facts, automatic = (domain, setting.loss, setting.penalty, budget), estimator.solver == "auto"
-        solver = inferring(cov_type, solver, *facts, automatic=automatic, even_if_empty=True)
-    plan: Plan = solver.plan(domain, setting.loss, setting.penalty)
-    return plan
+        solver = inferring(cov_type, solver, *facts, automatic=estimator.solver == "auto", even_if_empty=True)
+    return solver.plan(domain, setting.loss, setting.penalty)
 
 
 def _simulation(setting: "Setting", plan: "Plan", n: int, seconds: float) -> "tuple[Forecast | None, tuple[str, ...]]":

@@ -493,10 +493,10 @@ class Schema:
         tables = {name: table_of(kind) for name, kind in self.columns.items()}
         open_target = {"column": self.open_target} if self.open_target else None
         target = given_fields(self.target) if self.target else open_target
-        beside = {"weight": self.weight, "offset": self.offset}
+        roles = {"weight": self.weight, "offset": self.offset}
         top: Json = {
             "target": target,
-            **{role: given_fields(kind) for role, kind in beside.items() if kind is not None},
+            **{role: given_fields(kind) for role, kind in roles.items() if kind is not None},
         }
         top |= {"person": self.person, "ignore": list(self.ignore), "rows": self.rows}
         top["separator"] = self.separator

@@ -17,7 +17,7 @@ from discreet.curator import Measurement, SeededEntropy, observe, use_entropy
 from discreet.json_schemas import Json
 from discreet.losses import Logistic, Loss
 from discreet.losses.proofs import wrong_constants
-from discreet.models.fit import Beside, FitSettings, fit_model
+from discreet.models.fit import FitSettings, RowExtras, fit_model
 from discreet.penalties import NoPenalty
 from discreet.solvers.gd import GradientDescent
 from discreet.typing import Floats, Integers
@@ -211,7 +211,7 @@ def _fit_of(
             fit_intercept=False,
             ledger=False,
         )
-        fitted = fit_model(settings, X, y, Beside(groups))
+        fitted = fit_model(settings, X, y, RowExtras(groups))
         return _Model(fitted.coef, fitted.intercept, fitted.certificate)
 
     return fit

@@ -25,7 +25,7 @@ from discreet.inference.sandwich import Sandwich
 from discreet.json_schemas import Json
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
-from discreet.models.fit import budget_of, choose_solver, inferring
+from discreet.models.fit import choose_solver, inferring
 from discreet.models.forecast.forecast import Setting, setting_of
 from discreet.penalties.base import Penalty
 
@@ -236,7 +236,7 @@ def expected_row(setting: Setting, n: int, epsilon: float, law: Law, runs: int =
 
     ``runs`` rehearsals tell how likely effects are to be shown; without one that is left out.
     """
-    delta = _facts(setting, n, epsilon)[1].delta
+    delta = setting.planned(n, epsilon)[1].delta
     try:
         solver, domain, loss, penalty, budget = _method(setting, n, epsilon)
     except Unsupported as reason:
@@ -257,18 +257,10 @@ def expected_row(setting: Setting, n: int, epsilon: float, law: Law, runs: int =
     return EffectsRow(n, epsilon, delta, se, privacy, se / sampling, chance)
 
 
-def _facts(setting: Setting, n: int, epsilon: float) -> tuple[Domain, Budget]:
-    """Return what is public of a table of n rows, and the budget of a fit."""
-    estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
-    public = n if relation.n_is_public or setting.bounds.n is not None else None
-    domain = replace(setting.facts().domain(Neighbors.ZERO_OUT, setting.loss), neighbors=relation, n=public)
-    return domain, budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=True)
-
-
 def _method(setting: Setting, n: int, epsilon: float) -> tuple[Sandwich, Domain, Loss, Penalty, Budget]:
     """Return the method of a fit and its facts; where n is private, n rows are assumed."""
     estimator, loss, penalty = setting.estimator, setting.loss, setting.penalty
-    domain, budget = _facts(setting, n, epsilon)
+    domain, budget = setting.planned(n, epsilon)
     cov_type = getattr(estimator, "cov_type", None) or "robust"
     cov_type = "robust" if cov_type == "cluster" else cov_type  # rows are persons here
     if loss.n_outputs > 1:

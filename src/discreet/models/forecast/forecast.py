@@ -325,6 +325,13 @@ class Setting:
         bounds = self.bounds.with_facts(n=None)
         return PrivateData(np.stack([low, low]), two, bounds, fit_intercept=self.estimator.fit_intercept, ledger=False)
 
+    def planned(self, n: int, epsilon: float, *, allow_large_delta: bool = True) -> tuple[Domain, Budget]:
+        """Return what is public of a table of n rows, as a fit knows it, and the budget of a fit."""
+        estimator, relation = self.estimator, Neighbors(self.estimator.neighbors)
+        public = n if relation.n_is_public or self.bounds.n is not None else None
+        domain = replace(self.facts().domain(Neighbors.ZERO_OUT, self.loss), neighbors=relation, n=public)
+        return domain, budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=allow_large_delta)
+
     def truth(self, table: Rehearsal) -> Floats:
         """The law's coefficients in training coordinates, (p + 1, K); of a softmax the shortest that say the same."""
         facts = self.facts()
@@ -517,7 +524,7 @@ def forecast(
     _check(estimator, n, seeds, max_cells, diameter)
     setting = setting_of(estimator, p, indicators)
     n, epsilon = int(n), float(estimator.epsilon)
-    _refuse_large_delta(setting, n)
+    setting.planned(n, epsilon, allow_large_delta=estimator.allow_large_delta)  # a fit that is refused is not forecast
     over_epsilon = [(n, other) for other in _budgets(epsilons, epsilon)]
     over_n = [(other, epsilon) for other in _counts(n_grid, n)]
     points = {key: point_of(setting, *key, max_cells) for key in dict.fromkeys([*over_epsilon, *over_n])}
@@ -563,13 +570,6 @@ def _check(estimator: DPLinearModel, n: object, seeds: object, max_cells: float,
         raise InvalidBudget("a forecast is of what privacy costs: give a finite epsilon")
 
 
-def _refuse_large_delta(setting: Setting, n: int) -> None:
-    """Refuse what a fit on n rows would refuse; the other numbers of rows are only compared."""
-    estimator, relation = setting.estimator, Neighbors(setting.estimator.neighbors)
-    public = n if relation.n_is_public or setting.bounds.n is not None else None
-    budget_of(estimator.epsilon, estimator.delta, relation, public, allow_large_delta=estimator.allow_large_delta)
-
-
 def _budgets(epsilons: Sequence[float] | None, base: float) -> list[float]:
     usual = (float(f"{base * multiple:.6g}") for multiple in BUDGETS if multiple != 1)
     grid = sorted({base, *(usual if epsilons is None else map(float, epsilons))})
@@ -589,10 +589,7 @@ def _counts(n_grid: Sequence[int] | None, n: int) -> list[int]:
 def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Point:
     """Choose, plan and price as a fit would; then find the budget at which fewer rows see the same noise."""
     estimator, loss, penalty = setting.estimator, setting.loss, setting.penalty
-    relation = Neighbors(estimator.neighbors)
-    public = n if relation.n_is_public or setting.bounds.n is not None else None
-    domain = replace(setting.facts().domain(Neighbors.ZERO_OUT, loss), neighbors=relation, n=public)
-    budget = budget_of(epsilon, estimator.delta, relation, public, allow_large_delta=True)
+    domain, budget = setting.planned(n, epsilon)
     solver, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
     chosen, stand_in = _name(solver), None
     plan = solver.plan(domain, loss, penalty)
@@ -605,8 +602,8 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
     rehearsed: Json = {"epsilon": epsilon, "solver": solver if stand_in else estimator.solver}
     if rows < n:
         smaller, factor = _shrunk(solver, plan, rows / n)
-        there = smaller.plan(replace(domain, n=public and rows), loss, penalty)
-        cost = min(price(there, multiplier * factor, budget.delta, relation), NO_NOISE)
+        there = smaller.plan(replace(domain, n=domain.n and rows), loss, penalty)
+        cost = min(price(there, multiplier * factor, budget.delta, budget.neighbors), NO_NOISE)
         rehearsed = {"epsilon": cost, "delta": budget.delta, "solver": smaller}
     return Point(n, budget, domain, solver, plan, multiplier, rows, rehearsed, chosen, stand_in)
 
