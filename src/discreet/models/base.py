@@ -36,11 +36,11 @@ from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import kept
 from discreet.losses.base import Loss
 from discreet.models.fit import (
-    RowExtras,
     Covariance,
     FitSettings,
     Inference,
     Quote,
+    RowExtras,
     declared,
     fit_model,
     penalty_of,
@@ -437,9 +437,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         bounds, loss = self._declared()
         warn_of_autolog()
         warn_of_uncounted_fits(self.ledger, self.dataset, groups)
-        X, y, extras, known = self._records(X, y, RowExtras(groups, sample_weight, offset), bounds, loss)
+        X, y, extras, row_bounds = self._records(X, y, RowExtras(groups, sample_weight, offset), bounds, loss)
         self._check(X, y)
-        settings = self._fit_settings(known, loss)
+        settings = self._fit_settings(row_bounds, loss)
         with progress_bar(type(self).__name__, self.epsilon) if self.verbose else nullcontext() as progress:
             if curator.is_stream(X) and progress is not None:
                 public = Neighbors(self.neighbors).n_is_public and not X.has_persons  # else persons are, rows are not
@@ -528,8 +528,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         """
         bounds, loss = self._declared()
         extras = RowExtras(groups, sample_weight, offset)
-        X, y, extras, known = self._records(X, y, extras, bounds, loss)
-        return self._fit_settings(known, loss).prepare(X, y, extras).quote
+        X, y, extras, row_bounds = self._records(X, y, extras, bounds, loss)
+        return self._fit_settings(row_bounds, loss).prepare(X, y, extras).quote
 
     def _margins(self, X: object, offset: object = None) -> Floats:
         """Return the linear predictor of new records, clipped to the declared ranges, one column per output."""

@@ -14,7 +14,7 @@ from discreet.losses import Logistic
 from discreet.losses.base import Loss
 from discreet.models.base import lazily
 from discreet.models.classification import PrivateClassifier
-from discreet.models.fit import Beside
+from discreet.models.fit import RowExtras
 from discreet.parameters import NonNegative
 from discreet.typing import Array, Floats
 
@@ -73,14 +73,14 @@ class DPOrdinalRegression(PrivateClassifier):
             raise Unsupported("ordered classes have no class_weight: pass sample_weight, whose range is declared")
 
     def _records(
-        self, X: Any, y: Any, beside: Beside, bounds: Bounds, loss: Loss
-    ) -> tuple[ThresholdRows, None, Beside, Bounds]:
+        self, X: Any, y: Any, extras: RowExtras, bounds: Bounds, loss: Loss
+    ) -> tuple[ThresholdRows, None, RowExtras, Bounds]:
         """Return one row per record and threshold, and what is known of these rows."""
-        X, y, beside, _ = super()._records(X, y, beside, bounds, loss)
+        X, y, extras, _ = super()._records(X, y, extras, bounds, loss)
         assert bounds.classes is not None
         if y is None and not is_stream(X):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        stands = beside.groups, beside.weights, beside.offsets
+        stands = extras.groups, extras.weights, extras.offsets
         records = X if is_stream(X) else ArrayRows(X, y, bounds.classes, *stands)
         names = records.columns if records.is_named else None
         low, high = bounds.ranges(len(records.columns), names)
@@ -89,7 +89,7 @@ class DPOrdinalRegression(PrivateClassifier):
         ranges = [*zip(low.tolist(), high.tolist(), strict=True), *cells]
         facts = {**bounds.to_dict(), "classes": list(bounds.classes)}
         rows = ThresholdRows(records, len(bounds.classes), {name: facts[name] for name in ("features", "classes")})
-        return rows, None, Beside(), bounds.with_facts(features=ranges, row_norm=longest, classes=(0, 1))
+        return rows, None, RowExtras(), bounds.with_facts(features=ranges, row_norm=longest, classes=(0, 1))
 
     def _finish(self, bounds: Bounds) -> None:
         super()._finish(bounds)

@@ -17,7 +17,7 @@ from discreet.curator import Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 from discreet.models.base import MODELS, DPLinearModel, Exported, Shown, default_model, lazily
-from discreet.models.fit import RowExtras, Quote
+from discreet.models.fit import Quote, RowExtras
 from discreet.models.monotone import refuse_monotone
 from discreet.models.scores import PrivateScore, private_score, public_score
 from discreet.models.table_encoder import Coefficient, coefficients_of
@@ -52,8 +52,8 @@ def _chosen(stream: TableStream, estimator: DPLinearModel) -> tuple[int | None, 
     from discreet.default.table import Facts, knots_for  # here: a fit imports no solver but its own
 
     bounds, loss = estimator._declared()
-    rows, targets, extras, known = estimator._records(stream, None, RowExtras(), bounds, loss)
-    fit = estimator._fit_settings(known, loss)
+    rows, targets, extras, row_bounds = estimator._records(stream, None, RowExtras(), bounds, loss)
+    fit = estimator._fit_settings(row_bounds, loss)
     _, domain, budget = fit.declare(rows, targets, extras)
     facts = Facts(domain, fit.loss, fit.penalty, budget)
     return knots_for(facts, lambda knots: len(Layout(stream.schema.with_curves(knots)).features))
