@@ -77,6 +77,20 @@ def test_primes_stand_next_to_their_letters(tex, shown):
     assert shown in mathml(tex, "inline")
 
 
+def test_pages_need_no_generator_of_sites():
+    """Python-Markdown alone renders every page, with formulas and tables of the program: the site can move."""
+    markdown, yaml = pytest.importorskip("markdown"), pytest.importorskip("yaml")
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert "hooks" not in config
+    named = [one if isinstance(one, dict) else {one: {}} for one in config["markdown_extensions"]]
+    settings = {name: options for one in named for name, options in one.items()}
+    writer = markdown.Markdown(extensions=list(settings), extension_configs=settings)
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        shown = writer.reset().convert(page.read_text(encoding="utf-8"))
+        assert "arithmatex" not in shown, page.name
+        assert not re.search(r"<!-- (forms|settings|names|signal|commands) -->|@discreet\.", shown), page.name
+
+
 def test_no_star_of_a_formula_became_emphasis(site):
     begun_within = re.compile(r"[\w)\]|‖]<em>|<em>\s*[‖|),.²]")
     found = {page.name: hit for page in site.rglob("*.html") if (hit := begun_within.search(page.read_text("utf-8")))}
