@@ -8,11 +8,32 @@ from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 
 
-def tampered(path, change):
-    stored = json.loads(path.read_text())
-    change(stored)
-    path.write_text(json.dumps(stored))
+def tampered(path, changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     return path
+
+
+def judged(result, as_json, code, words, holds):
+    """The reason, in one line and in JSON."""
+    assert (result.exit_code, as_json.exit_code, result.stdout) == (code, code, ""), result.output
+    assert result.stderr.startswith(words)
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert json.loads(as_json.stdout) == {"holds": holds, "reason": result.stderr[len(words) :].strip()}
+    return result.stderr
+
+
+@pytest.fixture
+def fails(run):
+    def verify(*given):
+        return judged(run("verify", *given), run("verify", *given, "--json"), 1, "does not hold: ", False)
+
+    return verify
+
+
+@pytest.fixture
+def unchecked(run):
+    """Neither yes nor no."""
+    return lambda *given: judged(run(*given), run(*given, "--json"), 2, "could not be checked: ", None)
 
 
 def test_a_model_and_its_certificate_hold(run, model_file, certificate_file):
@@ -26,55 +47,16 @@ def test_a_model_and_its_certificate_hold(run, model_file, certificate_file):
     assert set(found["accountants"]) == {"gdp", "zcdp"}
 
 
-def lower_epsilon(stored):
-    stored["epsilon"] = 0.5
-
-
-def lower_delta(stored):
-    stored["delta"] /= 1000
-
-
-def more_releases(stored):
-    stored["events"][0]["count"] += 1
-
-
-def less_noise(stored):
-    stored["events"][0]["noise_multiplier"] *= 0.99
-
-
-def flatter_accountant(stored):
-    stored["accountants"]["gdp"] *= 0.5
-
-
-def no_noise_but_the_same_stamp(stored):
-    stored["events"] = [{"kind": "non_private"}]
-
-
-def unknown_field(stored):
-    stored["trust_me"] = True
-
-
-CHANGES = (
-    lower_epsilon,
-    lower_delta,
-    more_releases,
-    less_noise,
-    flatter_accountant,
-    no_noise_but_the_same_stamp,
-    unknown_field,
-)
+CHANGES = {
+    "a smaller claim": {"epsilon": 0.5},
+    "no noise": {"events": [{"kind": "non_private"}]},
+    "an unknown field": {"trust_me": True},
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_tampered_certificate_does_not_hold(run, certificate_file, change):
-    path = tampered(certificate_file, change)
-    result = run("verify", path)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("does not hold: ")
-    assert len(result.stderr.strip().splitlines()) == 1
-    as_json = run("verify", path, "--json")
-    assert as_json.exit_code == 1
-    assert json.loads(as_json.stdout)["holds"] is False
+def test_a_tampered_certificate_does_not_hold(fails, certificate_file, change):
+    fails(tampered(certificate_file, CHANGES[change]))
 
 
 def test_a_model_with_seeded_noise_has_no_guarantee(run, tmp_path):
@@ -87,24 +69,6 @@ def test_a_model_with_seeded_noise_has_no_guarantee(run, tmp_path):
 
 
 # --- folders ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def fails(run):
-    """The reason, where a folder does not hold: one line."""
-
-    def verify(*arguments):
-        result = run("verify", *arguments)
-        assert result.exit_code == 1, result.output
-        assert result.stdout == ""
-        assert result.stderr.startswith("does not hold: ")
-        assert len(result.stderr.strip().splitlines()) == 1
-        as_json = run("verify", *arguments, "--json")
-        assert as_json.exit_code == 1
-        assert json.loads(as_json.stdout) == {"holds": False, "reason": result.stderr[15:].strip()}
-        return result.stderr
-
-    return verify
 
 
 def test_a_folder_holds_with_its_charge(run, place):
@@ -169,24 +133,6 @@ def test_a_page_whose_text_was_changed_is_not_called_verified(run, place):
 # --- what could not be checked ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def unchecked(run):
-    """The reason, where nothing can be said: neither yes nor no."""
-
-    def verify(*arguments):
-        result = run(*arguments)
-        assert result.exit_code == 2, result.output
-        assert result.stdout == ""
-        assert result.stderr.startswith("could not be checked: ")
-        assert len(result.stderr.strip().splitlines()) == 1
-        as_json = run(*arguments, "--json")
-        assert as_json.exit_code == 2
-        assert json.loads(as_json.stdout) == {"holds": None, "reason": result.stderr[22:].strip()}
-        return result.stderr
-
-    return verify
-
-
 @pytest.mark.parametrize("command", [("verify", "model", "--ledger"), ("budget", "verify", "--ledger")])
 def test_a_ledger_that_is_missing_or_out_of_reach_could_not_be_checked(unchecked, place, command):
     assert "there is no ledger" in unchecked(*command, "absent.db")
@@ -215,7 +161,7 @@ def test_a_damaged_ledger_does_not_hold_and_says_nothing_of_a_certificate(run, u
 )
 def test_a_claim_that_was_not_charged_does_not_hold(fails, run, place, name, value):
     path = place / "model" / "certificate.json"
-    tampered(path, lambda stored: stored.update({name: value, "accountants": {}}))
+    tampered(path, {name: value, "accountants": {}})
     assert run("verify", path).exit_code == 0  # its events cost no more than it claims
     fails(path, "--ledger", "budget.db")
 

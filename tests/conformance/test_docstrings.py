@@ -165,7 +165,9 @@ def failures(thing, name):
     return [text for text in wrong if text]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize(
+    "package", [pytest.param(name, marks=pytest.mark.thorough if name == "discreet" else ()) for name in PACKAGES]
+)
 def test_examples_run(package):
     elsewhere = {} if package == "discreet" else callables("discreet")
     names = {name: thing for name, thing in callables(package).items() if name not in elsewhere}

@@ -29,7 +29,7 @@ def quoted(name, n, p, epsilon, relation, delta=None, **words):
     return cls(epsilon, delta, **words).quote(X, y)
 
 
-@pytest.mark.whole
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "n", "p", "relation", "delta"),
     [
@@ -123,6 +123,7 @@ def test_fits_have_the_inflation_that_was_forecast(kind, name, facts):
     assert model.forecast_effects(n).asked.inflation == pytest.approx(np.nanmedian(inflation), rel=0.15)
 
 
+@pytest.mark.thorough
 def test_what_a_fit_refuses_is_refused():
     found = DPLogisticRegression(1.0).forecast_effects(500, 10, standard_error=0.05)
     assert "Too few rows" in str(found.asked.refused)

@@ -231,21 +231,6 @@ def test_a_ledger_in_memory_refuses_to_be_forked() -> None:
     assert ledger.spent(DATASET).fits == 1
 
 
-def test_threads_share_a_ledger(path: Path) -> None:
-    for ledger in (Ledger(path), Ledger(":memory:")):
-        ledger.grant(DATASET, 5.0, 1e-6)
-        threads = [
-            threading.Thread(target=lambda ledger=ledger, n=n: [charge(ledger, f"{n} {i}") for i in range(10)])
-            for n in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert ledger.spent(DATASET).fits == 40
-        ledger.verify(prices=True)
-
-
 # --- the clock --------------------------------------------------------------------------------------
 
 

@@ -16,9 +16,7 @@ import numpy as np
 import pytest
 
 from discreet import BudgetExceeded, DPLogisticRegression, Ledger
-from discreet.accounting.certificate import Certificate
 from discreet.curator.curator import Curator
-from discreet.curator.session import Measurement, observe
 from discreet.errors import LedgerError
 from discreet.solvers import GradientDescent
 from tests.promises.crash.charges import DATASET, MULTIPLIERS, multiplier_of
@@ -135,11 +133,6 @@ def test_kills_in_the_middle_of_fits(path: Path, folder: Folder) -> None:
     assert set(folder.released()) <= set(end.releases)
 
 
-def die(measurement: Measurement) -> np.ndarray:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return measurement.noisy
-
-
 def after_the_first_answer(then: Callable[[], None]) -> AbstractContextManager[Any]:
     """Records were read, noise was drawn; and nobody looks on, so that the certificate is the one that was promised."""
     answer = Curator.noisy_gradient
@@ -174,14 +167,6 @@ def test_a_request_that_was_killed_is_repeated_under_its_one_charge(path: Path) 
     assert np.array_equal(first.coef_, again.coef_)
     assert first.certificate_ == again.certificate_
     Ledger(path).verify(first.certificate_, prices=True)
-
-
-def test_a_request_that_is_answered_reads_nothing_again(path: Path) -> None:
-    X, y = records()
-    first = model(path).fit(X, y, charge_id="monthly")
-    with observe(die):
-        again = model(path).fit(np.full_like(X, np.nan), 1 - y, charge_id="monthly")
-    assert np.array_equal(first.coef_, again.coef_)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
@@ -222,16 +207,3 @@ def test_a_fit_that_fails_stays_charged_and_its_request_is_refused_for_good(
     model(ledger).fit(*records(), charge_id="monthly, once more")
     assert ledger.spent(DATASET).fits == 2
     ledger.verify(prices=True)
-
-
-def test_a_killed_request_asked_for_differently_is_refused(path: Path) -> None:
-    assert forked(lambda: fit_that_dies(path, "monthly")).signal == signal.SIGKILL
-    with pytest.raises(LedgerError, match="for something else"):
-        model(path, epsilon=0.3).fit(*records(), charge_id="monthly")
-    assert len(snapshot(path).charges) == 1
-
-
-def test_certificates_of_repeated_requests_read_back(path: Path) -> None:
-    X, y = records()
-    text = model(path).fit(X, y, charge_id="monthly").certificate_.to_json()
-    assert Certificate.from_json(text) == model(path).fit(X, y, charge_id="monthly").certificate_

@@ -21,7 +21,6 @@ from discreet import (
     Ledger,
 )
 from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
-from discreet.errors import MissingBounds, Unsupported
 from discreet.solvers import GradientDescent
 from tests.promises.crash.children import forked
 from tests.promises.crash.fits import (
@@ -190,14 +189,3 @@ def test_a_refusal_says_the_same_whatever_the_records(path: Path, X: np.ndarray,
     with pytest.raises(BudgetExceeded) as error:
         model(path, 0.95).fit(X, y)
     assert str(error.value) == text  # it does not even say what was asked for
-
-
-@pytest.mark.parametrize("mistake", ["labels", "sparse ranges"])
-def test_a_mistake_that_the_container_shows_costs_nothing(
-    path: Path, X: np.ndarray, y: np.ndarray, mistake: str
-) -> None:
-    labels = mistake == "labels"
-    estimator = model(path) if labels else model(path, bounds=[(0.5, 1.0), (0.0, 1.0)])
-    with pytest.raises((MissingBounds, Unsupported)):
-        estimator.fit(X if labels else compressed(X), y.astype(str) if labels else y)
-    assert snapshot(path).charges == []
