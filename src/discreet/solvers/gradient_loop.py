@@ -26,6 +26,7 @@ from discreet.losses.base import Loss, gradient_bound, gradient_smoothness, slop
 from discreet.parameters import Count, OneOf, Positive, Weight, check_fields, conforms
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import count_release
+from discreet.solvers.propagation import average_weights as average_weights
 from discreet.solvers.risk_bounds import (
     CALIBRATIONS,
     NoisySteps,
@@ -135,18 +136,6 @@ def momentum_weight(momentum: Momentum, t: int, step: float, strong_convexity: f
         return momentum
     root = math.sqrt(min(1.0, step * strong_convexity))
     return min(t / (t + 3.0), (1.0 - root) / (1.0 + root))
-
-
-def average_weights(average: str, n_steps: int) -> Floats:
-    """Return how much of each iterate w_0, ..., w_T is in the average.
-
-    ``uniform`` is the lecture's (1/(T+1)) sum of all iterates; ``suffix`` averages those from T/2 on, ``tail`` those
-    after T/2; ``polynomial`` weighs iterate t in proportion to (t+1)(t+2)(t+3) (Shamir & Zhang 2013, eta = 3).
-    """
-    t, half = np.arange(n_steps + 1), n_steps // 2
-    first = {"last": n_steps, "tail": half + 1, "suffix": half}.get(average, 0)
-    weights = (t + 1.0) * (t + 2.0) * (t + 3.0) if average == "polynomial" else np.where(t >= first, 1.0, 0.0)
-    return np.asarray(weights / weights.sum())
 
 
 class Averager:

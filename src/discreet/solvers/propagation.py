@@ -64,6 +64,18 @@ def left_of_start(momenta: Floats, averages: Floats, pull: Floats) -> Floats:
     return np.asarray(left)
 
 
+def average_weights(average: str, n_steps: int) -> Floats:
+    """Return how much of each iterate w_0, ..., w_T is in the average.
+
+    ``uniform`` is the lecture's (1/(T+1)) sum of all iterates; ``suffix`` averages those from T/2 on, ``tail`` those
+    after T/2; ``polynomial`` weighs iterate t in proportion to (t+1)(t+2)(t+3) (Shamir & Zhang 2013, eta = 3).
+    """
+    t, half = np.arange(n_steps + 1), n_steps // 2
+    first = {"last": n_steps, "tail": half + 1, "suffix": half}.get(average, 0)
+    weights = (t + 1.0) * (t + 2.0) * (t + 3.0) if average == "polynomial" else np.where(t >= first, 1.0, 0.0)
+    return np.asarray(weights / weights.sum())
+
+
 def taken_back(recoding: Recoding, variances: Floats) -> Floats:
     """Deviations of ``recoding.coefficients`` for independent coordinates with these variances, without a matrix."""
     features = len(recoding.center)

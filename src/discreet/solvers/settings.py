@@ -1,6 +1,8 @@
 """What a solver's name stands for: one table of settings, a line each with its reason, and the compositions they make.
 
-Public facts in, a solver out; no record is looked at. The signal N = n mu / a and its powers of p are ``signal``'s.
+Public facts in, a solver out; no record is looked at. Steps, clips and regularization are those of least predicted
+excess (``prediction``), but where a line of the table was measured to be no worse: of labels in whitened coordinates,
+of greedy steps, of output perturbation for numbers. The signal N = n mu / a and its powers of p are ``signal``'s.
 ``python -m benchmarks tuned`` measures these settings against tuned ones.
 
 Where the second moment can be estimated, the penalty is L2 or none and the target can be moved, gradient methods run in
@@ -32,8 +34,21 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_smoothness, slope_at_zero, value
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
-from discreet.solvers.coordinates import Preconditioned, is_wide
+from discreet.solvers.coordinates import TYPICAL_ROW, Preconditioned, is_wide
+from discreet.solvers.prediction import (
+    EFFECTS,
+    RARE,
+    Best,
+    Problem,
+    Rows,
+    Shot,
+    Steps,
+    best_shot,
+    best_steps,
+    spectrum,
+)
 from discreet.solvers.signal import PRIVATE_N, Signal
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.solvers.cd import CoordinateDescent
@@ -109,26 +124,15 @@ def _steps(per_root: float, signal: Signal) -> float:
 SETTINGS = {row.name: row for row in (
     # gradient steps in whitened coordinates
     Setting("whitened.n_steps", lambda s: _steps(5.2 if s.per_coefficient >= 30 else 2.5, s),
-            numbers=lambda s: _steps(5.2, s),
-            reason="wide tables have more directions that are not quite white; fewer where each step is mostly noise"),
+            reason="of labels: wide tables have more directions that are not quite white; fewer where steps are noise"),
     Setting("whitened.momentum", 0.7,
             reason="brings flat directions along; the mean of the last half takes noise out"),
-    Setting("whitened.clip", TYPICAL_SLOPE, numbers=lambda s: within(0.15, 0.4 * (s.per_row / 800) ** 0.25, 4.0),
-            reason="of the slope at 0; one more gradient brings labels back to scale, so their clip may bite"),
+    Setting("whitened.clip", TYPICAL_SLOPE,
+            reason="of labels, over the slope at 0: one more gradient brings them back to scale, so that it may bite"),
     Setting("whitened.constant", lambda s: within(0.5, 24 / s.per_row, 2),
             reason="an intercept is learned first where it is large"),
     Setting("whitened.calibrate", lambda s: s.per_row >= 20, numbers=0.0,
             reason="a gradient is worth its part of the budget"),
-    # gradient steps in declared coordinates, with little signal
-    Setting("declared.n_steps", 8.0, numbers=lambda s: within(10, 2 * s.per_row, 40),
-            reason="as many as the signal bears"),
-    Setting("declared.step", lambda s: 0.75 * min(1.0, s.per_row / 4),
-            numbers=lambda s: 3 * min(1.0, s.total / 40) ** 2,
-            reason="long steps would find noise"),
-    Setting("declared.clip", 1.0, numbers=0.2, reason="of the slope at 0"),
-    Setting("declared.length", lambda s: within(0.05, 0.27 * (s.per_row - 1), 2),
-            numbers=lambda s: within(0.3, 0.25 * s.per_row, 2),
-            reason="of features over the constant: without signal the constant is all"),
     # gradient steps on sparse or very wide records: the signal is that of one number, rows have their own noise only
     Setting("wide.n_steps", lambda s: within(8, 2.2 * math.sqrt(s.per_output), 200),
             numbers=lambda s: within(30, 1.15 * math.sqrt(s.per_output), 200),
@@ -139,8 +143,9 @@ SETTINGS = {row.name: row for row in (
             reason="an intercept is learned first where it is large"),
     # gradient steps in plain declared coordinates
     Setting("plain.n_steps", lambda s: within(8, 8 * math.sqrt(s.single_per_row), 200),
-            reason="more steps divide the budget among them"),
-    Setting("plain.step", lambda s: min(1.0, s.per_coefficient / 4) ** 2, reason="long steps would find noise"),
+            reason="of labels, and of sparse or very wide records: more steps divide the budget among them"),
+    Setting("plain.step", lambda s: min(1.0, s.per_coefficient / 4) ** 2,
+            reason="of these: long steps would find noise"),
     Setting("pure.n_steps", lambda s: 0.25 * s.single**0.6,
             reason="T answers cost T / z, not sqrt(T) / z: few are worth it; below 2 they are shorter"),
     Setting("pure.clip", 1.0, numbers=0.3, reason="of a typical slope, for the longest row in L1"),
@@ -150,16 +155,21 @@ SETTINGS = {row.name: row for row in (
     Setting("svrg.anchors", lambda s: 6 if 70 <= s.per_row < 250 else 8,
             reason="a change's noise is felt where signal is weak"),
     Setting("svrg.inner", lambda s: 1 + (s.per_row >= 70) + (s.per_row >= 250), reason="the same"),
+    Setting("svrg.step", lambda s: 0.75 * min(1.0, s.per_row / 4),
+            numbers=lambda s: 3 * min(1.0, s.total / 40) ** 2,
+            reason="in declared coordinates: long steps would find noise, of changes too"),
+    Setting("svrg.clip", 1.0, numbers=0.2, reason="there, of the slope at 0"),
+    Setting("svrg.length", lambda s: within(0.05, 0.27 * (s.per_row - 1), 2),
+            numbers=lambda s: within(0.3, 0.25 * s.per_row, 2),
+            reason="there, of features over the constant: without signal the constant is all"),
     Setting("agd.rounds", lambda s: within(12, s.per_row / 12, 60), reason="a round is a gradient and a choice"),
-    Setting("agd.clip", lambda s: 2 * beyond(400, s.per_row) ** (1 / 3), numbers=2.0,
+    Setting("agd.clip", lambda s: 2 * beyond(400, s.per_row) ** (1 / 3), numbers=1.0,
             reason="of gd's: a tighter one turns the gradient away from where the losses that are compared descend"),
     # coordinate steps
     Setting("cd.passes", lambda s: within(4, 10 * (s.per_row / 85) ** 0.4, 30),
-            numbers=lambda s: within(10, 24 * (s.per_row / 85) ** (1 / 3), 50),
-            reason="all iterates of labels are averaged"),
+            reason="of labels: all iterates are averaged"),
     Setting("cd.corners", lambda s: within(4, s.per_row / 33, 35),
-            numbers=lambda s: within(10, 24 * (s.per_row / 85) ** (1 / 3), 50),
-            reason="passes to the last iterate: means have no zeros"),
+            reason="of labels, to the last iterate: means have no zeros"),
     Setting("cd.step", lambda s: min(1.0, s.per_coefficient / 4) ** 2, reason="long steps would find noise"),
     Setting("gcd.n_steps", lambda s: within(8, 0.85 * min(s.per_row, 85) * beyond(85, s.per_row) ** 0.36, 200),
             reason="even columns want few, uneven ones many"),
@@ -171,19 +181,14 @@ SETTINGS = {row.name: row for row in (
             reason="in root mean squares of a column: hardly bites where there is signal for it"),
     # one-shot methods on standardized rows
     Setting("objective.clip", lambda s: within(0.5, math.sqrt(s.single_per_row / 160), 1),
-            numbers=lambda s: within(0.4, 0.6 * (s.single_per_row / 100) ** 0.25, 6),
-            reason="a clipped logistic loss is too certain of itself; residuals in target deviations"),
-    Setting("output.clip", lambda s: within(0.35, math.sqrt(s.single_per_row / 16_000), 1),
-            numbers=lambda s: within(0.15, 0.6 * (s.single_per_row / 10_000) ** 0.25, 6),
-            reason="its noise is larger"),
+            reason="of labels in plain coordinates: a clipped logistic loss is too certain of itself"),
+    Setting("output.clip", lambda s: within(0.15, 0.6 * (s.single_per_row / 10_000) ** 0.25, 6),
+            reason="of numbers, in target deviations"),
     Setting("one_shot.lengths", lambda s: beyond(300, s.single_per_row) ** 0.125,
             reason="rows may be longer as signal makes their bias matter"),
     Setting("one_shot.least_scale", lambda s: within(0.002, 20 / s.single_per_row, 0.1),
             reason="with signal narrow columns stand out from noise"),
-    Setting("one_shot.curvature", 0.2, numbers=1.0, reason="mean curvature of a loss"),
-    Setting("one_shot.margins", 4.0, numbers=2.0, reason="variance of a good model's margins"),
-    Setting("output.margins", 1.0, numbers=0.5, reason="the same: what is left of it where a model is mostly noise"),
-    Setting("one_shot.shrinkage", 7.5, numbers=60.0, reason="how strongly objective perturbation shrinks noise"),
+    Setting("output.margins", 0.5, reason="variance of a good model's predictions, of numbers of variance 1"),
 )}  # fmt: skip
 
 SEEN_CLASSES, SEEN_NUMBERS, SEEN_TARGET, SEEN_WITH_MOMENTS = 10.0, 5.0, 40.0, 22.0
@@ -191,7 +196,7 @@ SEEN_CLASSES, SEEN_NUMBERS, SEEN_TARGET, SEEN_WITH_MOMENTS = 10.0, 5.0, 40.0, 22
 SEEN_BY_CD, SEEN_BY_GCD, SEEN_SPARSE = 10.0, 40.0, 20.0
 """The signal per row from which scales are worth estimating for coordinate steps, and of sparse records."""
 COUNTED_STEPS = 16.0
-"""The signal per coefficient below which steps on counts, whose slopes are long, are short."""
+"""The signal per coefficient below which steps on sparse or very wide counts, whose slopes are long, are short."""
 SHIFT_NOISE, SEEN_SHIFT = 4.5, 150.0
 """The noise of the mean of residuals that moves an intercept, which has a twentieth of the budget, over that of a mean
 with all of it; and the signal from which it is worth asking for."""
@@ -248,19 +253,152 @@ class Facts:
         return round(self.value(name))
 
 
+# --- what settings are predicted to cost ----------------------------------------------------------------
+
+OFF_CENTER = 0.1
+"""What is left of a numeric target's mean once it was centered, in deviations."""
+MOMENT_SHARE = 0.2
+"""What a second moment gets of mu^2 (``Preconditioned``)."""
+COUNTS = (1, 2, 4, 8, 16, 32, 64)
+LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
+"""Steps in units of 1 / curvature: none longer, which might not come to rest."""
+CLIPS, LABEL_CLIPS = (0.1, 0.2, 0.4, 0.8, 1.2, 1.6, 2.4, 3.2, 4.8), (0.2, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0)
+"""In deviations of a number, and in slopes at 0 of labels, twice which is the largest."""
+COUNT_CLIPS = (*CLIPS, 9.6, 19.2, 38.4)
+"""Counts are skewed."""
+STRENGTHS = tuple(10.0 ** (power / 4) for power in range(-24, 8))
+ROW_LENGTHS = (0.25, 0.5, 1.0, 2.0)
+"""Of features over the constant, in declared coordinates."""
+HALF_WHITE = 0.4
+"""What half of the directions are of the other half's mean square after whitening."""
+NARROW = 0.2
+"""The mean square of features over that of ones that fill their ranges: many are declared too wide."""
+TARGET_UNIT, SLOPE_UNIT = 0.15, 0.3
+"""A number's deviation in half-ranges, and in typical slopes."""
+ESTIMATED = 0.63
+"""What estimates leave the steps of mu^2."""
+CHANGES = 0.25
+"""What svrg's anchors and changes are worth of gradients, of mu^2."""
+SHIFTED = 0.3
+"""The part of what clips lose that stays where one more answer moves the intercept, or brings labels back to scale."""
+STRONG = 1e-3
+"""The strength of an L2 penalty from which the settings of labels in whitened coordinates depend on it."""
+LEAST_SAMPLE = 2.0
+"""Samples are at least this many mu / sqrt(T): noise would not shrink with smaller ones."""
+
+
+def likely_problems(facts: Facts, unit: float, off: float) -> tuple[Problem, ...]:
+    """Return the problems that settings are for; a number's deviation is ``unit``, its mean ``off`` deviations off."""
+    loss, intercept = facts.loss, float(facts.domain.intercept)
+    if loss.log_link:  # the declared range is wide: a fifth of the typical curvature is the usual mean
+        usual = 0.2 * loss.typical_curvature(facts.domain.target_bound)
+        return tuple(Problem(effect / 3.0, intercept, usual, 2.0 * usual) for effect in EFFECTS)
+    if facts.is_regression:
+        parts = [(effect / math.hypot(1.0, effect), 1.0 / math.hypot(1.0, effect)) for effect in EFFECTS]
+        return tuple(Problem(unit * effect, unit * off * intercept, 1.0, unit * errors) for effect, errors in parts)
+    starts = (0.0, RARE) if intercept else (0.0,)
+    return tuple(
+        Problem(effect, start, loss.smoothness / math.sqrt(1.0 + 0.3 * (effect**2 + start**2)), facts.slope, False)
+        for effect in EFFECTS
+        for start in starts
+    )
+
+
+def clips_of(facts: Facts, unit: float) -> tuple[float, ...]:
+    """Return the clips in question."""
+    if not facts.is_regression:
+        return tuple(facts.slope * clip for clip in LABEL_CLIPS)
+    return tuple(unit * clip for clip in (COUNT_CLIPS if facts.loss.log_link else CLIPS))
+
+
+def best_of(
+    facts: Facts, rows: Rows, *, share: float = 1.0, unit: float = 1.0, bias: float = 1.0,
+    smoothness: float | None = None, momentum: float | str = 0.0, average: str = "last",
+    counts: tuple[int, ...] = COUNTS,
+) -> Best:  # fmt: skip
+    """Return the steps of least predicted excess, which get this share of mu^2; ``bias`` stays of what clips lose.
+
+    A number's deviation is ``unit``: 1 where it was estimated, and the number centered.
+    """
+    signal = facts.signal
+    bend = smoothness if smoothness is not None else 1.0 if facts.is_regression else float(facts.loss.smoothness)
+    steps = Steps(
+        clips_of(facts, unit), LENGTHS, counts, signal.total * math.sqrt(share), signal.n, bias, bend, momentum, average
+    )
+    return best_steps(rows, steps, likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0))
+
+
+def plain_best(facts: Facts, momentum: str, counts: tuple[int, ...] = COUNTS, share: float = 1.0) -> Best:
+    """Return the best steps in plain declared coordinates."""
+    domain, loss = facts.domain, facts.loss
+    unit = SLOPE_UNIT * loss.typical_slope(domain.target_bound) if facts.is_regression else 1.0
+    bend = float(loss.typical_curvature(domain.target_bound))
+    return best_of(facts, plain_rows(facts), share=share, unit=unit, smoothness=bend, momentum=momentum, counts=counts)
+
+
+def _feature_spectrum(facts: Facts) -> tuple[Floats, Floats]:
+    return spectrum(max(1, facts.domain.n_features - facts.domain.intercept))
+
+
+def whitened_rows(facts: Facts) -> Rows:
+    """Return rows of whitened coordinates: short along directions that do not stand out of noise, or are half white."""
+    p, intercept = facts.domain.n_features, float(facts.domain.intercept)
+    values, counts = _feature_spectrum(facts)
+    edge = math.sqrt(2.0 * p / MOMENT_SHARE) / facts.signal.total
+    seen = values / (values + 0.5 * p * edge)
+    squares, halves = np.concatenate([seen, HALF_WHITE * seen]), np.concatenate([counts, counts]) / 2.0
+    ridge = facts.penalty.strong_convexity
+    penalty = (ridge / (NARROW * TYPICAL_RMS**2), ridge)
+    return Rows.of(squares, halves, intercept, norm=math.sqrt(float(seen @ counts) + intercept), penalty=penalty)
+
+
+def declared_rows(facts: Facts, length: float) -> Rows:
+    """Return rows of declared coordinates, whose typical ones have features of this length next to a constant 1."""
+    values, counts = _feature_spectrum(facts)
+    squares = NARROW * length**2 / counts.sum() * values
+    square, ridge = 1.0 + length**2, facts.penalty.strong_convexity
+    penalty = (ridge * length**2 / (TYPICAL_ROW**2 * counts.sum()), ridge)
+    return Rows.of(
+        squares, counts, float(facts.domain.intercept), norm=math.sqrt(square), moment=square, penalty=penalty
+    )
+
+
+def coordinate_rows(facts: Facts) -> Rows:
+    """Return rows of declared coordinates as coordinate steps see them: each column in units of its smoothness."""
+    values, counts = _feature_spectrum(facts)
+    norm, ridge = math.sqrt(facts.domain.n_features), facts.penalty.strong_convexity
+    squares = NARROW * TYPICAL_ROW**2 * values
+    return Rows.of(squares, counts, float(facts.domain.intercept), norm=norm, penalty=(ridge, ridge))
+
+
+def plain_rows(facts: Facts) -> Rows:
+    """Return rows as declared."""
+    domain = facts.domain
+    values, counts = _feature_spectrum(facts)
+    squares = np.square(domain.feature_bounds)
+    constant, rho = float(squares[-1]) if domain.intercept else 0.0, typical_row_norm(domain)
+    parts = NARROW * TYPICAL_RMS**2 * (float(squares.sum()) - constant) / counts.sum() * values
+    steep = min(domain.row_norm, STEEP * rho) if facts.is_regression else rho
+    ridge = facts.penalty.strong_convexity
+    return Rows.of(parts, counts, constant, norm=rho, moment=steep**2, penalty=(ridge, ridge))
+
+
 # --- gradient methods ----------------------------------------------------------------------------------
 
 
-def descent(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Solver | None:
-    """Return the method that full-batch steps make, in the coordinates that are worth it; None where none are."""
+def descent(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, epochs: bool = False) -> Solver | None:
+    """Return the method that full-batch steps make, in the coordinates that are worth it; None where none are.
+
+    ``epochs``: the method counts its own steps, whose noise is more than that of gradients.
+    """
     if not facts.can_recode or not facts.penalty.ridge:
         return None
     coordinates = _coordinates(facts)
     if coordinates == "full":
-        return whitened_steps(facts, method)
+        return whitened_steps(facts, method, epochs=epochs)
     if coordinates == "wide":
         return wide_steps(facts, method) if facts.is_regression else None
-    return few_steps(facts, method) if coordinates == "declared" else None
+    return few_steps(facts, method, epochs=epochs)
 
 
 def _coordinates(facts: Facts) -> str:
@@ -275,14 +413,20 @@ def _coordinates(facts: Facts) -> str:
     return "full"
 
 
-def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
+def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, epochs: bool) -> Preconditioned:
     """Return steps in whitened coordinates, the mean of the last half."""
     from discreet.solvers.gd import GradientDescent
 
+    momentum = facts.value("whitened.momentum")
+    found = Best(facts.count("whitened.n_steps"), facts.value("whitened.clip") * facts.slope, 1.0)
+    depends = facts.domain.n_outputs > 1 or facts.penalty.strong_convexity >= STRONG
+    if facts.is_regression or (depends and not epochs):
+        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, momentum=momentum, average="tail")
     steps = GradientDescent(
-        n_steps=facts.count("whitened.n_steps"),
-        relative_clip=facts.value("whitened.clip") * facts.slope,
-        momentum=facts.value("whitened.momentum"),
+        n_steps=found.count,
+        relative_clip=found.clip,
+        relative_step=found.length,
+        momentum=momentum,
         average="tail",
         radius=LARGEST,
     )
@@ -290,19 +434,31 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") 
     return Preconditioned(method(steps), constant=constant, calibrate=calibrate, shift_clip=facts.shift_clip)
 
 
-def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
+def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, epochs: bool) -> Preconditioned:
     """Return few short steps in declared coordinates, with a large constant where there is little signal."""
     from discreet.solvers.gd import GradientDescent
 
+    momentum = 0.0 if facts.is_regression else facts.value("whitened.momentum")
+    average = "tail" if facts.is_regression else "last"
+
+    def costs(length: float) -> Best:
+        unit = TARGET_UNIT if facts.is_regression else 1.0
+        return best_of(facts, declared_rows(facts, length), unit=unit, bias=SHIFTED, momentum=momentum, average=average)
+
+    if epochs:
+        found = Best(1, facts.value("svrg.clip") * facts.slope, facts.value("svrg.step"))
+        length = facts.value("svrg.length")
+    else:
+        found, length = min(((costs(length), length) for length in ROW_LENGTHS), key=lambda pair: pair[0].excess)
     steps = GradientDescent(
-        n_steps=facts.count("declared.n_steps"),
-        momentum=0.0 if facts.is_regression else facts.value("whitened.momentum"),
-        average="tail" if facts.is_regression else "last",
-        relative_step=facts.value("declared.step"),
-        relative_clip=facts.value("declared.clip") * facts.slope,
+        n_steps=found.count,
+        momentum=momentum,
+        average=average,
+        relative_step=found.length,
+        relative_clip=found.clip,
         radius=LARGEST,
     )
-    return Preconditioned(method(steps), "declared", constant=1.0 / facts.value("declared.length"))
+    return Preconditioned(method(steps), "declared", constant=1.0 / length)
 
 
 def wide_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
@@ -330,10 +486,16 @@ def plain_steps(facts: Facts) -> "GradientDescent":
     if budget.is_private and budget.is_pure and not is_wide(domain):
         return _pure_steps(facts)
     steps = GradientDescent(step_count(domain, budget), momentum="nesterov", restart=not budget.is_private)
-    short = facts.value("plain.step")
-    if loss.log_link:
-        short = min(1.0, facts.signal.per_coefficient / COUNTED_STEPS) ** 2
-    return steps if short == 1 else replace(steps, step_size=short * typical_step(domain, loss, budget))
+    if not budget.is_private:
+        return steps
+    if is_wide(domain) or not facts.is_regression:
+        short = facts.value("plain.step")
+        if loss.log_link:
+            short = min(1.0, facts.signal.per_coefficient / COUNTED_STEPS) ** 2
+        return steps if short == 1 else replace(steps, step_size=short * typical_step(domain, loss, budget))
+    found = plain_best(facts, "nesterov", (*COUNTS, 128))
+    clip, step = found.clip * typical_row_norm(domain), found.length * typical_step(domain, loss, budget)
+    return replace(steps, n_steps=found.count, clip=clip, step_size=step)
 
 
 def _pure_steps(facts: Facts) -> "GradientDescent":
@@ -370,6 +532,9 @@ def sgd(facts: Facts) -> Solver:
     def sampled(steps: "GradientDescent") -> Solver:
         odds = facts.value("sgd.odds") / steps.n_steps if facts.budget.is_private else math.inf
         share = 1.0 if math.isinf(odds) else odds / (1.0 + odds)
+        if facts.budget.is_private:
+            spent = facts.signal.single * facts.budget.neighbors.sum_factor / facts.signal.n  # mu
+            share = max(share, min(1.0, LEAST_SAMPLE * spent / math.sqrt(steps.n_steps)))
         return StochasticGradientDescent(**vars(steps), sampling_probability=share)
 
     return descent(facts, sampled) or sampled(plain_steps(facts))
@@ -404,17 +569,20 @@ def svrg(facts: Facts) -> Solver:
             radius=steps.radius,
         )
 
-    recoded = descent(facts, in_epochs)
+    recoded = descent(facts, in_epochs, epochs=True)
     if recoded is not None:
         return recoded
     steps = plain_steps(facts)
-    if steps.clip is not None:  # a pure budget
+    if budget.is_pure and not is_wide(domain):
         return VarianceReducedDescent(steps.n_steps, 1, clip=steps.clip, step_size=steps.step_size)
-    epochs, step = round(within(3, steps.n_steps**2 / 2000, 20)), steps.step_size
+    epochs, step, clip = round(within(3, facts.value("plain.n_steps") ** 2 / 2000, 20)), steps.step_size, steps.clip
+    if facts.is_regression and not is_wide(domain):
+        found = plain_best(facts, "nesterov", (6 * epochs,), share=CHANGES)
+        clip, step = found.clip * typical_row_norm(domain), found.length * typical_step(domain, loss, budget)
     if loss.movable_target:  # changes of residuals are not cut off as gradients are: steps for the longest rows
         step = min(step or typical_step(domain, loss, budget), 1.0 / gradient_smoothness(loss, domain))
     batch = float(min(domain.n, max(BATCH, domain.n / 10)))
-    return VarianceReducedDescent(epochs, 6, batch_size=batch, step_size=step, momentum="nesterov")
+    return VarianceReducedDescent(epochs, 6, clip=clip, batch_size=batch, step_size=step, momentum="nesterov")
 
 
 def agd(facts: Facts) -> Solver:
@@ -428,8 +596,14 @@ def agd(facts: Facts) -> Solver:
         clip = None if steps.relative_clip is None else facts.value("agd.clip") * steps.relative_clip
         return AdaptiveDescent(n_rounds=facts.count("agd.rounds"), relative_clip=clip, largest_step=1.0, average="tail")
 
+    recoded = descent(facts, in_rounds)
+    if recoded is not None:
+        return recoded
     plain = AdaptiveDescent(largest_step=2.0 / typical_row_norm(facts.domain), average="tail")
-    return descent(facts, in_rounds) or plain
+    is_planned = facts.is_regression and facts.budget.is_private and not facts.budget.is_pure
+    if not is_planned or is_wide(facts.domain):
+        return plain
+    return replace(plain, clip=plain_best(facts, "nesterov").clip * typical_row_norm(facts.domain))
 
 
 # --- coordinate methods ----------------------------------------------------------------------------------
@@ -447,26 +621,33 @@ def _in_scales(facts: Facts, solver: Solver) -> Preconditioned:
 
 
 def cd(facts: Facts) -> Solver:
-    """Return cyclic passes over recoded coordinates where there is signal, two short ones over declared ones."""
+    """Return cyclic passes over recoded coordinates where there is signal, few short ones over declared ones."""
     from discreet.solvers.cd import CoordinateDescent
     from discreet.solvers.coordinate_geometry import Geometry
 
     if not _recodes_coordinates(facts):
         return plain_cd(facts)
-    domain, loss, step = facts.domain, facts.loss, facts.value("cd.step")
+    domain = facts.domain
     average = "uniform" if facts.penalty.ridge else "last"  # a mean of iterates has no exact zeros
     weak = facts.signal.per_row / SEEN_BY_CD
     if weak < 1:
-        geometry = Geometry(relative_clip=TYPICAL_RMS * loss.typical_slope(domain.target_bound))
-        few = CoordinateDescent(
-            1, 2 * domain.n_features, geometry, min(weak**2, step), schedule="cyclic", average=average
-        )
-        return Preconditioned(few, "declared", constant=max(0.5, 1.0 / weak))
-    rounds = 2 if facts.is_regression else 1
-    passes = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
-    geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
-    inner = passes // rounds * domain.n_features
-    return _in_scales(facts, CoordinateDescent(rounds, inner, geometry, step, schedule="cyclic", average=average))
+        short = min(weak**2, facts.value("cd.step"))
+        few = Best(2, TYPICAL_RMS * facts.loss.typical_slope(domain.target_bound), short)
+        if not facts.is_regression:
+            few = best_of(facts, coordinate_rows(facts), average=average, counts=COUNTS[:-1])
+        geometry = Geometry(relative_clip=few.clip)
+        inner = few.count * domain.n_features
+        passes = CoordinateDescent(1, inner, geometry, few.length, schedule="cyclic", average=average)
+        return Preconditioned(passes, "declared", constant=max(0.5, 1.0 / weak))
+    count, rounds = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners"), 1
+    found = Best(count, facts.value("coordinate.clip"), facts.value("cd.step"))
+    if facts.is_regression:
+        kind = "tail" if facts.penalty.ridge else "last"
+        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, average=kind)
+        rounds = min(2, found.count)  # the mean of the second half
+    inner, geometry = found.count // rounds * domain.n_features, Geometry(relative_clip=found.clip)
+    solver = CoordinateDescent(rounds, inner, geometry, found.length, schedule="cyclic", average=average)
+    return _in_scales(facts, solver)
 
 
 def plain_cd(facts: Facts) -> "CoordinateDescent":
@@ -536,32 +717,67 @@ def plain_gcd(facts: Facts) -> "GreedyCoordinateDescent":
 def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     """Return output or objective perturbation on standardized rows of length 1; by itself where these cannot be had.
 
-    With noise s = a C / mu in each coordinate, C the clip, the sum's Hessian about H = k n / p in every direction, k
-    the loss's mean curvature, and a good model's squared coefficients about m each, lambda is
-
-    objective   the larger of (b s^2 / (m epsilon))^(1/3), where the price of a small lambda, a factor
-                1 + 2 b / (lambda epsilon) on s^2 (b the largest curvature of a record), balances its bias
-                lambda^2 m p / (2 H); of ridge's own optimum s^2 / (H m); and of what keeps the curvature's term to half
-                of epsilon
-    output      the argmin of (s / lambda)^2 + m (lambda / (H + lambda))^2, noise and bias of a coefficient
+    Clip and lambda are those of least predicted excess. Not so output perturbation's for numbers: with noise
+    s = a C / mu in each coordinate, C the clip, the sum's Hessian about H = n / p in every direction, and a good
+    model's squared coefficients about m each, lambda is the argmin of (s / lambda)^2 + m (lambda / (H + lambda))^2.
     """
-    domain, loss, signal = facts.domain, facts.loss, facts.signal
+    domain, signal = facts.domain, facts.signal
     has_count = domain.n is not None and not domain.grouped
     is_hidden = domain.sparse and signal.single_per_row < SEEN_SPARSE
     if not facts.can_recode or not has_count or is_hidden or not facts.penalty.ridge:
-        return method()
-    clip = None if loss.n_outputs > 1 else facts.value(f"{method.name}.clip")  # clipped gradients of several are none
-    solver = method(clip=clip, row_norm=1.0)
-    rows, problem, lengths = replace(domain, row_norm=1.0), solver.problem(1.0, 1.0), facts.value("one_shot.lengths")
-    noise = problem.bound_for(loss, rows) * signal.n / signal.single
-    if method.name == "output":
-        hessian = facts.value("one_shot.curvature") * signal.n / (domain.n_features * lengths**2)
-        total = _output_strength(noise, hessian, facts.value("output.margins") * lengths**2)
+        return plain_shot(facts, method)
+    lengths, shift = facts.value("one_shot.lengths"), facts.shift_clip if method.name == "output" else None
+    if method.name == "output" and facts.is_regression:
+        clip = facts.value("output.clip")
+        hessian = signal.n / (domain.n_features * lengths**2)
+        noise, square = clip * signal.n / signal.single, facts.value("output.margins") * lengths**2
+        solver = method(clip=clip, row_norm=1.0, regularization=_output_strength(noise, hessian, square) / signal.n)
     else:
-        total = _objective_strength(facts, problem.perturbation_for(loss, rows).curvature, noise, lengths)
-    solver = replace(solver, regularization=total / signal.n)
-    least, shift = facts.value("one_shot.least_scale"), facts.shift_clip if method.name == "output" else None
+        values, counts = _feature_spectrum(facts)
+        unit = 1.0 / (domain.n_features * lengths**2)
+        rows = Rows.of(unit * values, counts, unit * domain.intercept)
+        solver = best_perturbation(facts, method, rows, replace(domain, row_norm=1.0), 1.0, SHIFTED)
+    least = facts.value("one_shot.least_scale")
     return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=shift)
+
+
+def plain_shot(facts: Facts, method: type[P]) -> P:
+    """Return a one-shot method in plain declared coordinates; planned for output perturbation of counts alone.
+
+    What else has no other coordinates has the strengths that its bounds make.
+    """
+    domain, budget = facts.domain, facts.budget
+    is_planned = method.name == "output" and facts.loss.log_link and budget.is_private and not budget.is_pure
+    if not is_planned or domain.sparse or domain.grouped or domain.n is None:
+        return method()
+    rows, rho = plain_rows(facts), typical_row_norm(domain)
+    scaled = Rows.of(rows.all[:-1] / rho**2, rows.numbers[:-1], rows.constant / rho**2)
+    unit = SLOPE_UNIT * facts.loss.typical_slope(domain.target_bound)
+    found = best_perturbation(facts, method, scaled, domain, unit, 1.0)
+    assert found.clip is not None
+    assert found.regularization is not None
+    return method(clip=found.clip * rho, regularization=found.regularization * rho**2)
+
+
+def best_perturbation(facts: Facts, method: type[P], rows: Rows, domain: Domain, unit: float, bias: float) -> P:
+    """Return the clip and the strength of least predicted excess, for rows of length about 1 of this domain.
+
+    The curvature's part of the price is at most ``CURVATURE_SHARE`` of epsilon. Clipped gradients of several outputs
+    are no gradients: these are not clipped.
+    """
+    loss, signal, epsilon = facts.loss, facts.signal, facts.budget.epsilon
+    inside, clips, strengths, bend = method.name == "objective", clips_of(facts, unit), STRENGTHS, 0.0
+    if loss.n_outputs > 1:
+        clips = (float(method(row_norm=1.0).problem(1.0, 1.0).bound_for(loss, domain)),)
+    if inside:
+        clip = clips[-1] if loss.n_outputs == 1 else None
+        bend = method(clip=clip, row_norm=1.0).problem(1.0, 1.0).perturbation_for(loss, domain).curvature
+        least = least_strength(bend, max(1, loss.n_outputs - 1), CURVATURE_SHARE * epsilon) / signal.n
+        strengths = tuple(max(least, strength) for strength in STRENGTHS)
+    shot = Shot(clips, strengths, signal.single, signal.n, bias, inside, bend, epsilon)
+    found = best_shot(rows, shot, likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0))
+    clip = found.clip if loss.n_outputs == 1 else None
+    return method(clip=clip, row_norm=1.0, regularization=found.length)
 
 
 def _output_strength(noise: float, hessian: float, square: float) -> float:
@@ -574,15 +790,6 @@ def _output_strength(noise: float, hessian: float, square: float) -> float:
         return 2 * math.log(noise) + 3 * math.log(hessian + math.exp(log)) - math.log(square * hessian) - 4 * log
 
     return math.exp(300.0 if excess(300.0) > 0 else float(brentq(excess, -300.0, 300.0)))
-
-
-def _objective_strength(facts: Facts, curvature: float, noise: float, lengths: float) -> float:
-    rank, square = max(1, facts.domain.n_outputs - 1), lengths**2
-    by_price: float = (curvature * noise**2 / (facts.budget.epsilon * facts.value("one_shot.margins") * square)) ** (
-        1 / 3
-    )
-    by_noise = facts.value("one_shot.shrinkage") * noise**2 * facts.domain.n_features / facts.signal.n
-    return max(by_price, by_noise, least_strength(curvature, rank, CURVATURE_SHARE * facts.budget.epsilon))
 
 
 def least_strength(curvature: float, rank: int, epsilon: float) -> float:
