@@ -50,16 +50,21 @@ def test_a_prediction_with_other_noise_would_be_noticed():
     assert run(STEPS, np.random.default_rng(0)) != pytest.approx(predicted, rel=0.2)
 
 
-@pytest.mark.parametrize("inside", [True, False])
-def test_one_shot_costs_what_is_predicted(inside):
-    shot = Shot((WIDE,), (0.3,), signal=500.0, n=1e9, bias=0.0, inside=inside)
+def test_output_perturbation_costs_what_is_predicted():
+    shot = Shot((WIDE,), (0.3,), signal=500.0, n=1e9, bias=0.0)
     predicted = math.exp(best_shot(ROWS, shot, (PROBLEM,)).excess)
     squares, start = directions()
     noise = WIDE / shot.signal * np.random.default_rng(0).normal(size=(40_000, 6))
-    best = np.sqrt(start)
-    found = (squares * best + noise) / (squares + 0.3) if inside else squares * best / (squares + 0.3) + noise / 0.3
-    excess = 0.5 * float((squares * (found - best) ** 2).sum(axis=1).mean())
-    assert excess == pytest.approx(predicted, rel=0.03)
+    away = noise / 0.3 - np.sqrt(start) * 0.3 / (squares + 0.3)
+    assert 0.5 * float((squares * away**2).sum(axis=1).mean()) == pytest.approx(predicted, rel=0.03)
+
+
+def test_a_penalty_is_part_of_the_prediction():
+    """A strong one draws the best predictor to 0: steps have less to find, and their noise is shrunk."""
+    free, bound = (
+        best_steps(replace(ROWS, penalty=penalty), STEPS, (PROBLEM,)).excess for penalty in ((0.0, 0.0), (10.0, 10.0))
+    )
+    assert bound < free - 1.0
 
 
 def test_more_signal_means_wider_clips_and_less_excess():
@@ -75,7 +80,7 @@ def test_without_signal_steps_go_nowhere():
     likely = tuple(Problem(effect, 0.1, 1.0, 1.0) for effect in (0.0, 0.3, 1.0))
     grid = Steps((0.1, 1.6), (1.0, 0.1, 0.01), (1, 16), signal=0.01, n=1e4, bias=0.3)
     assert best_steps(ROWS, grid, likely).length == 0.01
-    shot = Shot((1.0,), (1e-4, 1.0, 1e4), signal=0.01, n=1e4, bias=0.3, inside=False)
+    shot = Shot((1.0,), (1e-4, 1.0, 1e4), signal=0.01, n=1e4, bias=0.3)
     assert best_shot(ROWS, shot, likely).length == 1e4
 
 

@@ -5,8 +5,8 @@ labels even or rare. With h_j the mean square of rows along direction j, k the l
 variance of the best predictor, T steps of length eta, clipped at C, with noise sigma in each coordinate
 (``propagation`` has what is left of the start, and the gain of noise):
 
-    steps      k/2 [ sum_j (theta_j^2 + sampling_j) left_j^2  +  eta^2 sigma^2 sum_j h_j gain_j  +  lost(C)^2 ]
-    one shot   k/2 [ sum_j (theta_j^2 + sampling_j) (lambda / (H_j + lambda))^2  +  sum_j h_j noise_j^2  +  lost(C)^2 ]
+    steps    k/2 [ sum_j (theta_j^2 + sampling_j) left_j^2  +  eta^2 sigma^2 sum_j h_j gain_j  +  lost(C)^2 ]
+    output   k/2 [ sum_j (theta_j^2 + sampling_j) (lambda / (H_j + lambda))^2 + (s / lambda)^2 sum_j h_j + lost(C)^2 ]
 
 theta_j^2 is in proportion to h_j, and ``lost`` is what a clip takes of the mean of skewed slopes. Settings are the
 argmin of the geometric mean over these problems: a factor on one of them counts as much as on any other. Privacy does
@@ -196,20 +196,13 @@ def _least(
 
 @dataclass(frozen=True)
 class Shot:
-    """What is in question of a one-shot solver: clips and lambda / n, for noise in an objective or in its minimizer.
-
-    ``bend`` is the largest curvature of a record: a small lambda costs a factor 1 + 2 bend / (lambda epsilon) on the
-    variance of noise in the objective. Rows have length 1, about.
-    """
+    """What is in question of output perturbation: clips and lambda / n, for rows of about length 1."""
 
     clips: tuple[float, ...]
     strengths: tuple[float, ...]
     signal: float
     n: float
     bias: float
-    inside: bool
-    bend: float = 0.0
-    epsilon: float = math.inf
 
 
 @lru_cache(maxsize=256)
@@ -217,15 +210,11 @@ def best_shot(rows: Rows, shot: Shot, likely: tuple[Problem, ...]) -> Best:
     """Return the clip and the regularization, lambda / n, of least predicted excess."""
     clips, strengths = np.array(shot.clips)[:, None], np.array(shot.strengths)[None, :]
     noise = np.square(clips / shot.signal)  # of the mean gradient
-    if shot.inside:
-        noise = noise * (1.0 + 2.0 * shot.bend / (strengths * shot.n * shot.epsilon))
 
     def cost(problem: Problem) -> Floats:
         hessian = (problem.curvature * problem.kept(clips))[..., None] * rows.all
-        convexity = strengths[..., None] + rows.strengths
-        pulled = hessian + convexity
-        shrunk = np.square(strengths[..., None] / pulled)
-        felt = noise[..., None] / np.square(pulled if shot.inside else convexity)
+        shrunk = np.square(strengths[..., None] / (hessian + strengths[..., None]))
+        felt = noise[..., None] / np.square(strengths[..., None]) * np.ones_like(rows.all)
         return _excess(problem, rows, shrunk, felt, shot.bias * problem.lost(clips), shot.n)
 
     return _least(

@@ -2,8 +2,8 @@
 
 Public facts in, a solver out; no record is looked at. Steps, clips and regularization are those of least predicted
 excess (``prediction``), but where a line of the table was measured to be no worse: of labels in whitened coordinates,
-of greedy steps, of output perturbation for numbers. The signal N = n mu / a and its powers of p are ``signal``'s.
-``python -m benchmarks tuned`` measures these settings against tuned ones.
+of greedy steps, of objective perturbation, of output perturbation for numbers. The signal N = n mu / a and its powers
+of p are ``signal``'s. ``python -m benchmarks tuned`` measures these settings against tuned ones.
 
 Where the second moment can be estimated, the penalty is L2 or none and the target can be moved, gradient methods run in
 whitened coordinates; with less signal in declared ones with a large constant; sparse and very wide records in rows of
@@ -181,14 +181,17 @@ SETTINGS = {row.name: row for row in (
             reason="in root mean squares of a column: hardly bites where there is signal for it"),
     # one-shot methods on standardized rows
     Setting("objective.clip", lambda s: within(0.5, math.sqrt(s.single_per_row / 160), 1),
-            reason="of labels in plain coordinates: a clipped logistic loss is too certain of itself"),
+            numbers=lambda s: within(0.4, 0.6 * (s.single_per_row / 100) ** 0.25, 6),
+            reason="a clipped logistic loss is too certain of itself; residuals in target deviations"),
     Setting("output.clip", lambda s: within(0.15, 0.6 * (s.single_per_row / 10_000) ** 0.25, 6),
             reason="of numbers, in target deviations"),
     Setting("one_shot.lengths", lambda s: beyond(300, s.single_per_row) ** 0.125,
             reason="rows may be longer as signal makes their bias matter"),
     Setting("one_shot.least_scale", lambda s: within(0.002, 20 / s.single_per_row, 0.1),
             reason="with signal narrow columns stand out from noise"),
+    Setting("objective.margins", 4.0, numbers=2.0, reason="variance of a good model's margins"),
     Setting("output.margins", 0.5, reason="variance of a good model's predictions, of numbers of variance 1"),
+    Setting("objective.shrinkage", 7.5, numbers=60.0, reason="how strongly objective perturbation shrinks noise"),
 )}  # fmt: skip
 
 SEEN_CLASSES, SEEN_NUMBERS, SEEN_TARGET, SEEN_WITH_MOMENTS = 10.0, 5.0, 40.0, 22.0
@@ -717,32 +720,44 @@ def plain_gcd(facts: Facts) -> "GreedyCoordinateDescent":
 def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     """Return output or objective perturbation on standardized rows of length 1; by itself where these cannot be had.
 
-    Clip and lambda are those of least predicted excess. Not so output perturbation's for numbers: with noise
-    s = a C / mu in each coordinate, C the clip, the sum's Hessian about H = n / p in every direction, and a good
-    model's squared coefficients about m each, lambda is the argmin of (s / lambda)^2 + m (lambda / (H + lambda))^2.
+    With noise s = a C / mu in each coordinate, C the clip, the sum's Hessian about H = n / p in every direction, and a
+    good model's squared coefficients about m each, lambda is
+
+    objective   the larger of (b s^2 / (m epsilon))^(1/3), where the price of a small lambda, a factor
+                1 + 2 b / (lambda epsilon) on s^2 (b the largest curvature of a record), balances its bias
+                lambda^2 m p / (2 H); of ridge's own optimum s^2 / (H m); and of what keeps the curvature's term to half
+                of epsilon
+    output      for numbers the argmin of (s / lambda)^2 + m (lambda / (H + lambda))^2, noise and bias of a coefficient;
+                for labels that of least predicted excess, with its clip
     """
-    domain, signal = facts.domain, facts.signal
+    domain, loss, signal = facts.domain, facts.loss, facts.signal
     has_count = domain.n is not None and not domain.grouped
     is_hidden = domain.sparse and signal.single_per_row < SEEN_SPARSE
     if not facts.can_recode or not has_count or is_hidden or not facts.penalty.ridge:
         return plain_shot(facts, method)
-    lengths, shift = facts.value("one_shot.lengths"), facts.shift_clip if method.name == "output" else None
-    if method.name == "output" and facts.is_regression:
-        clip = facts.value("output.clip")
-        hessian = signal.n / (domain.n_features * lengths**2)
-        noise, square = clip * signal.n / signal.single, facts.value("output.margins") * lengths**2
-        solver = method(clip=clip, row_norm=1.0, regularization=_output_strength(noise, hessian, square) / signal.n)
-    else:
+    lengths, least = facts.value("one_shot.lengths"), facts.value("one_shot.least_scale")
+    rows, unit = replace(domain, row_norm=1.0), 1.0 / (domain.n_features * lengths**2)
+    if method.name == "output" and not facts.is_regression:
         values, counts = _feature_spectrum(facts)
-        unit = 1.0 / (domain.n_features * lengths**2)
-        rows = Rows.of(unit * values, counts, unit * domain.intercept)
-        solver = best_perturbation(facts, method, rows, replace(domain, row_norm=1.0), 1.0, SHIFTED)
-    least = facts.value("one_shot.least_scale")
+        solver = best_shot_of(
+            facts, method(row_norm=1.0), Rows.of(unit * values, counts, unit * domain.intercept), rows
+        )
+        return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least)
+    clip = None if loss.n_outputs > 1 else facts.value(f"{method.name}.clip")  # clipped gradients of several are none
+    solver = method(clip=clip, row_norm=1.0)
+    problem = solver.problem(1.0, 1.0)
+    noise = problem.bound_for(loss, rows) * signal.n / signal.single
+    if method.name == "output":
+        total = _output_strength(noise, signal.n * unit, facts.value("output.margins") * lengths**2)
+    else:
+        total = _objective_strength(facts, problem.perturbation_for(loss, rows).curvature, noise, lengths)
+    solver, shift = replace(solver, regularization=total / signal.n), facts.shift_clip
+    shift = shift if method.name == "output" else None
     return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=shift)
 
 
 def plain_shot(facts: Facts, method: type[P]) -> P:
-    """Return a one-shot method in plain declared coordinates; planned for output perturbation of counts alone.
+    """Return a one-shot method in plain declared coordinates: of least predicted excess where it is output's of counts.
 
     What else has no other coordinates has the strengths that its bounds make.
     """
@@ -750,34 +765,27 @@ def plain_shot(facts: Facts, method: type[P]) -> P:
     is_planned = method.name == "output" and facts.loss.log_link and budget.is_private and not budget.is_pure
     if not is_planned or domain.sparse or domain.grouped or domain.n is None:
         return method()
-    rows, rho = plain_rows(facts), typical_row_norm(domain)
-    scaled = Rows.of(rows.all[:-1] / rho**2, rows.numbers[:-1], rows.constant / rho**2)
-    unit = SLOPE_UNIT * facts.loss.typical_slope(domain.target_bound)
-    found = best_perturbation(facts, method, scaled, domain, unit, 1.0)
+    rows, square = plain_rows(facts), typical_row_norm(domain) ** 2
+    scaled = Rows.of(rows.all[:-1] / square, rows.numbers[:-1], rows.constant / square)
+    found = best_shot_of(
+        facts, method(), scaled, domain, SLOPE_UNIT * facts.loss.typical_slope(domain.target_bound), 1.0
+    )
     assert found.clip is not None
     assert found.regularization is not None
-    return method(clip=found.clip * rho, regularization=found.regularization * rho**2)
+    return method(clip=found.clip * math.sqrt(square), regularization=found.regularization * square)
 
 
-def best_perturbation(facts: Facts, method: type[P], rows: Rows, domain: Domain, unit: float, bias: float) -> P:
-    """Return the clip and the strength of least predicted excess, for rows of length about 1 of this domain.
+def best_shot_of(facts: Facts, solver: P, rows: Rows, domain: Domain, unit: float = 1.0, bias: float = SHIFTED) -> P:
+    """Return output perturbation with the clip and the strength of least predicted excess, for rows of about length 1.
 
-    The curvature's part of the price is at most ``CURVATURE_SHARE`` of epsilon. Clipped gradients of several outputs
-    are no gradients: these are not clipped.
+    Clipped gradients of several outputs are no gradients: these are not clipped.
     """
-    loss, signal, epsilon = facts.loss, facts.signal, facts.budget.epsilon
-    inside, clips, strengths, bend = method.name == "objective", clips_of(facts, unit), STRENGTHS, 0.0
+    loss, signal, clips = facts.loss, facts.signal, clips_of(facts, unit)
     if loss.n_outputs > 1:
-        clips = (float(method(row_norm=1.0).problem(1.0, 1.0).bound_for(loss, domain)),)
-    if inside:
-        clip = clips[-1] if loss.n_outputs == 1 else None
-        bend = method(clip=clip, row_norm=1.0).problem(1.0, 1.0).perturbation_for(loss, domain).curvature
-        least = least_strength(bend, max(1, loss.n_outputs - 1), CURVATURE_SHARE * epsilon) / signal.n
-        strengths = tuple(max(least, strength) for strength in STRENGTHS)
-    shot = Shot(clips, strengths, signal.single, signal.n, bias, inside, bend, epsilon)
-    found = best_shot(rows, shot, likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0))
-    clip = found.clip if loss.n_outputs == 1 else None
-    return method(clip=clip, row_norm=1.0, regularization=found.length)
+        clips = (float(solver.problem(1.0, 1.0).bound_for(loss, domain)),)
+    likely = likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0)
+    found = best_shot(rows, Shot(clips, STRENGTHS, signal.single, signal.n, bias), likely)
+    return replace(solver, clip=found.clip if loss.n_outputs == 1 else None, regularization=found.length)
 
 
 def _output_strength(noise: float, hessian: float, square: float) -> float:
@@ -790,6 +798,15 @@ def _output_strength(noise: float, hessian: float, square: float) -> float:
         return 2 * math.log(noise) + 3 * math.log(hessian + math.exp(log)) - math.log(square * hessian) - 4 * log
 
     return math.exp(300.0 if excess(300.0) > 0 else float(brentq(excess, -300.0, 300.0)))
+
+
+def _objective_strength(facts: Facts, curvature: float, noise: float, lengths: float) -> float:
+    rank, square = max(1, facts.domain.n_outputs - 1), lengths**2
+    by_price: float = (curvature * noise**2 / (facts.budget.epsilon * facts.value("objective.margins") * square)) ** (
+        1 / 3
+    )
+    by_noise = facts.value("objective.shrinkage") * noise**2 * facts.domain.n_features / facts.signal.n
+    return max(by_price, by_noise, least_strength(curvature, rank, CURVATURE_SHARE * facts.budget.epsilon))
 
 
 def least_strength(curvature: float, rank: int, epsilon: float) -> float:
