@@ -140,12 +140,12 @@ class Certificate:
         notes: tuple[str, ...] = (),
         idealized: tuple[str, ...] = (),
         noise_multiplier: float | None = None,
-        **known: Any,
+        **details: Any,
     ) -> "Certificate":
         """Return what may be claimed of a priced plan.
 
         ``facts`` are the declared facts and the ``"unit"``, with None where something was not declared; ``idealized``
-        says why the proof is of real numbers, where it is; ``known`` are further fields.
+        says why the proof is of real numbers, where it is; ``details`` are further fields.
         """
         return cls(
             epsilon=priced.budget.epsilon,
@@ -159,7 +159,7 @@ class Certificate:
             arithmetic="idealized" if idealized else "exact lattice",
             library_version=__version__,
             notes=(*notes, *idealized),
-            **known,
+            **details,
         )
 
     @property

@@ -188,15 +188,12 @@ class Sampleable(Event):
     """What may be released of a Poisson sample: each price takes the probability with which a record is drawn."""
 
     def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
-        """Return the log-moments, of whole orders where sampled."""
         raise NotImplementedError
 
     def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
-        """Return the law of the privacy loss."""
         raise NotImplementedError
 
     def with_count(self, count: int) -> "Sampleable":
-        """Return the same event, that many times."""
         return replace(self, count=count)  # type: ignore[type-var]
 
 
@@ -211,23 +208,19 @@ class Gaussian(Sampleable):
     count: int = 1
 
     def with_noise(self, factor: float) -> "Gaussian":
-        """Return the same releases with this much more noise."""
         return replace(self, noise_multiplier=self.noise_multiplier * factor)
 
     def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
-        """Return the log-moments, of whole orders where sampled."""
         replaced = neighbors is Neighbors.REPLACE_ONE
         rule = rdp.replace_moments_of_sampled_gaussian if replaced else rdp.moments_of_sampled_gaussian
         return self.count * rule(probability, self.noise_multiplier, orders)
 
     @property
     def zcdp(self) -> float:
-        """Rho of all releases, exactly."""
         return self.count * rdp.zcdp_of_gaussian(self.noise_multiplier)
 
     @property
     def is_concentrated(self) -> bool:
-        """Whether the divergence of every order a is rho a, exactly: it is."""
         return True
 
     def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
@@ -243,11 +236,9 @@ class Gaussian(Sampleable):
 
     @property
     def multiplier(self) -> float:
-        """The noise over the sensitivity."""
         return self.noise_multiplier
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Return the noise over the sensitivity for a person."""
         return f"Gaussian, {number(self.noise_multiplier)} × sensitivity"
 
 
@@ -260,12 +251,10 @@ class _Pure(Sampleable):
 
     @property
     def zcdp(self) -> float:
-        """Rho of all releases."""
         return self.count * rdp.zcdp_of_pure(self.pure_epsilon)
 
     @property
     def decimal_pure_epsilon(self) -> decimal.Decimal:
-        """The pure epsilon of one release."""
         return decimal.Decimal(self.pure_epsilon)
 
     def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
@@ -279,7 +268,6 @@ class _Pure(Sampleable):
         return 1 / Fraction(self.pure_epsilon)
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Return the epsilon of a release for a person."""
         return f"epsilon = {number(self.pure_epsilon)} each"
 
 
@@ -331,11 +319,9 @@ class Laplace(_Pure):
 
     @property
     def pure_epsilon(self) -> float:
-        """The pure epsilon of one release, rounded up."""
         return self.epsilon
 
     def with_noise(self, factor: float) -> "Laplace":
-        """Return the same releases with this much more noise."""
         return replace(self, noise_multiplier=self.noise_multiplier * factor)
 
     def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
@@ -346,7 +332,6 @@ class Laplace(_Pure):
 
     @property
     def zcdp(self) -> float:
-        """Rho of all releases."""
         return self.count * rdp.zcdp_of_laplace(self.epsilon) if self.dimension == 1 else super().zcdp
 
     @property
@@ -356,7 +341,6 @@ class Laplace(_Pure):
 
     @property
     def decimal_pure_epsilon(self) -> decimal.Decimal:
-        """1/noise_multiplier."""
         return 1 / decimal.Decimal(self.noise_multiplier)
 
     def loss_law(self, neighbors: Neighbors, probability: float = 1.0) -> LossLaw:
@@ -368,11 +352,9 @@ class Laplace(_Pure):
 
     @property
     def multiplier(self) -> float:
-        """The noise over the sensitivity."""
         return self.noise_multiplier
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Return the noise over the sensitivity for a person."""
         return f"Laplace, {number(self.noise_multiplier)} × sensitivity"
 
 
@@ -388,11 +370,9 @@ class PureDP(_Pure):
 
     @property
     def pure_epsilon(self) -> float:
-        """The epsilon of one release."""
         return self.epsilon
 
     def with_noise(self, factor: float) -> "PureDP":
-        """Return the same releases with this much more noise."""
         return replace(self, epsilon=self.epsilon / factor)
 
 
@@ -412,11 +392,9 @@ class BoundedRange(_Pure):
 
     @property
     def pure_epsilon(self) -> float:
-        """The epsilon of one release."""
         return self.epsilon
 
     def with_noise(self, factor: float) -> "BoundedRange":
-        """Return the same releases with this much more noise."""
         return replace(self, epsilon=self.epsilon / factor)
 
     def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
@@ -428,7 +406,6 @@ class BoundedRange(_Pure):
 
     @property
     def zcdp(self) -> float:
-        """Rho of all releases."""
         return self.count * min(rdp.zcdp_of_bounded_range(self.epsilon), rdp.zcdp_of_pure(self.epsilon))
 
 
@@ -442,25 +419,20 @@ class ZCDP(Event):
     rho: float
 
     def with_noise(self, factor: float) -> "ZCDP":
-        """Return the same with this much more noise."""
         return replace(self, rho=self.rho / factor**2)
 
     def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
-        """Return the log-moments rho a (a - 1)."""
         return (orders - 1) * orders * self.rho
 
     @property
     def zcdp(self) -> float:
-        """Rho."""
         return self.rho
 
     @property
     def is_concentrated(self) -> bool:
-        """Whether the divergence of every order a is rho a: that is what it claims."""
         return True
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Return rho for a person."""
         return f"rho = {number(self.rho)} in all"
 
 
@@ -540,13 +512,11 @@ class PerturbedMinimum(Event):
 
     @property
     def pure_epsilon(self) -> float:
-        """The pure epsilon of gamma noise, rounded up."""
         self._require_gamma()
         return math.nextafter(self.least_epsilon + reciprocal_up(self.noise_multiplier), math.inf)
 
     @property
     def exact_pure_epsilon(self) -> Fraction:
-        """The pure epsilon of gamma noise."""
         self._require_gamma()
         return Fraction(self.least_epsilon) + 1 / Fraction(self.noise_multiplier)
 
@@ -571,14 +541,12 @@ class PerturbedMinimum(Event):
         return LossLaw("bound", 0.0, 1, mu, 10 * mu + mu * mu + self.least_epsilon, bound=bound)
 
     def describe(self) -> str:
-        """Return the event for a person."""
         stored = self.to_dict() | {"slopes": self.slopes.replace("_", "-")}
         stored = {name: value for name, value in stored.items() if name not in ("reach", "outputs") or value != 1}
         stored["kind"] = f"minimum of an objective with {stored.pop('noise')} noise inside"
         return _phrase(stored)
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Return the noise over the sensitivity for a person."""
         return f"{self.noise.capitalize()}, {number(self.noise_multiplier)} × sensitivity"
 
 
@@ -600,7 +568,6 @@ class TotalVariation(Event):
         raise AccountingError("a distance in total variation has no Renyi-DP: it is a part of delta")
 
     def describe(self) -> str:
-        """Return the assumption for a person."""
         return (
             f"ASSUMED: whatever the data, the draw's law is within {self.distance!r} of the intended one in total\n"
             "                variation. This is not proved, nor does it follow from how long the sampler ran;\n"
@@ -616,7 +583,6 @@ class NonPrivate(Event):
     title: ClassVar[str] = "something without noise"
 
     def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
-        """Return infinity."""
         return np.full_like(orders, np.inf)
 
 
@@ -653,26 +619,21 @@ class PoissonSampled(Event):
 
     @property
     def inner(self) -> Event:
-        """What was released of each sample."""
         return self.event
 
     @property
     def unwrapped(self) -> Event:
-        """The inner event where sampling is with probability one, else the event itself."""
         return self.event if self.numerator == SAMPLING_DENOMINATOR else self
 
     def with_count(self, count: int) -> "PoissonSampled":
-        """Return the same event, that many times."""
         return replace(self, event=self.event.with_count(count))
 
     def with_noise(self, factor: float) -> "PoissonSampled":
-        """Return the same releases with this much more noise."""
         noisier = self.event.with_noise(factor)
         assert isinstance(noisier, Sampleable)
         return replace(self, event=noisier)
 
     def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
-        """Return the log-moments of whole orders."""
         return self.event.log_moments(neighbors, orders, float(self.probability))
 
     @property
@@ -687,16 +648,13 @@ class PoissonSampled(Event):
         return epsilon + (q + (1 - q) * (-epsilon).exp()).ln()
 
     def loss_law(self, neighbors: Neighbors) -> LossLaw:
-        """Return the law of the privacy loss."""
         return self.event.loss_law(neighbors, self.numerator / SAMPLING_DENOMINATOR)
 
     @property
     def multiplier(self) -> float | Fraction | None:
-        """The noise over the sensitivity of the inner event."""
         return self.event.multiplier
 
     def to_dict(self) -> Json:
-        """Return the event in plain JSON types."""
         return {"kind": self.kind, "numerator": self.numerator, "event": self.event.to_dict()}
 
     @classmethod
@@ -704,11 +662,9 @@ class PoissonSampled(Event):
         return cls(**values | {"event": event_from_dict(values["event"])})
 
     def describe(self) -> str:
-        """Return the event for a person."""
         return f"{self.event.describe()}, each on a fresh sample with probability {self.numerator}/65536"
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Return the noise of each sample, and the probability, for a person."""
         drawn = number(float(self.probability))
         return f"{self.event.noise_text(number)}; each row takes part with probability {drawn}"
 
@@ -758,7 +714,6 @@ class RepeatedSelection(Event):
         return max(map(gaussian_mu, self.runs))
 
     def log_moments(self, neighbors: Neighbors, orders: Floats) -> Floats:
-        """Return the log-moments of the selected outcome."""
         return self.stopping.selected_moments(
             orders, partial(self._divergences, neighbors), partial(self._profile, neighbors)
         )
@@ -772,7 +727,6 @@ class RepeatedSelection(Event):
         return np.asarray(np.max(np.stack([_profile(run, neighbors, epsilons) for run in self.runs]), axis=0))
 
     def to_dict(self) -> Json:
-        """Return the event in plain JSON types."""
         return super().to_dict() | {"runs": [[event.to_dict() for event in run] for run in self.runs]}
 
     @classmethod
@@ -783,13 +737,11 @@ class RepeatedSelection(Event):
         return cls(**values | {"runs": tuple(tuple(map(event_from_dict, run)) for run in runs)})
 
     def describe(self) -> str:
-        """Return the event for a person."""
         runs = ", or ".join(" and ".join(event.describe() for event in run) for run in self.runs)
         law = self.stopping
         return f"the best of a secret number of runs ({law.name}, mean {law.mean:g}), a run at most {runs}"
 
     def noise_text(self, number: Callable[[float], str]) -> str:
-        """Say where the noise is."""
         return "that of its runs"
 
 

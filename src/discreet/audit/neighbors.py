@@ -345,8 +345,8 @@ def dense_row(X: Any, i: int) -> Rows:
     """Row i as floats; NaN where a cell is no number."""
     sparse = X.tocsr()[[i]].toarray()[0] if is_sparse(X) else None
     row = (X.iloc[i].to_numpy() if is_frame(X) else X[i]) if sparse is None else sparse
-    numbers = [value if isinstance(value, (int, float, np.number)) else np.nan for value in row]
-    return np.array(numbers, dtype=np.float64)
+    values = [value if isinstance(value, (int, float, np.number)) else np.nan for value in row]
+    return np.array(values, dtype=np.float64)
 
 
 def fitted_to(values: Rows, dtype: np.dtype[Any]) -> Rows:

@@ -46,12 +46,12 @@ class Claim:
     """
 
     model: str
-    solver: Mapping[str, Any]
+    solver: Mapping[str, object]
     notes: tuple[str, ...] = ()
-    facts: Mapping[str, Any] | None = None
+    facts: Mapping[str, object] | None = None
     noise_multiplier: float | None = None
     idealized: tuple[str, ...] | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
 
 
 def promise(priced: PricedPlan, facts: Mapping[str, object], claim: Claim) -> Certificate:

@@ -26,6 +26,7 @@ from discreet.curator.lattice.lattice import COARSE, Grid, Weights
 from discreet.curator.records.admission import Records
 from discreet.errors import StaleKernels
 from discreet.losses.base import Loss, Valued
+from discreet.penalties.base import Penalty
 from discreet.typing import Integers
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ SIZE = ROWS.shape[1]
 
 _BOUND, _REACH = 1 << 34, 20000.0
 
-_passed: set[tuple[Any, ...]] = set()
+_passed: set[tuple[object, ...]] = set()
 
 
 def once_for_classes(check: Callable[..., None]) -> Callable[..., None]:
@@ -148,7 +149,7 @@ def check_value_kernels(loss: Valued, *, sparse: bool) -> None:
 
 
 @once_for_classes
-def check_coordinate_kernels(loss: Loss, penalty: object, *, sparse: bool) -> None:
+def check_coordinate_kernels(loss: Loss, penalty: Penalty, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless programs of coordinate steps, and the sums below, agree with their source."""
     from discreet.curator.queries.coordinates import CoordinateProgram
 
@@ -245,7 +246,7 @@ def check_recoding_kernels(*, sparse: bool) -> None:
     _agree(lambda: _recoded(sparse))
 
 
-def _recoded(sparse: bool) -> tuple[Any, ...]:
+def _recoded(sparse: bool) -> tuple[object, ...]:
     from discreet.bounds import Domain
     from discreet.budget import Neighbors
     from discreet.curator.records.recoding import Recoding, recoded
@@ -290,7 +291,7 @@ def _check_smooth(loss: Loss, *, sparse: bool, grid: Grid) -> None:
     weights = np.array([0.75, -0.5, 1.5, 0.125, -0.25])
     w = np.multiply.outer(weights, 1.0 - 2.0 * (np.arange(loss.n_outputs) % 2))
 
-    def passed(clip: float, row_norm: float) -> tuple[Any, ...]:
+    def passed(clip: float, row_norm: float) -> tuple[object, ...]:
         passes = engine_for(known_records(sparse, grid, persons=True), threads=1).smooth()
         gradient = passes.slopes(by_outputs(w), loss, passes.view(clip, row_norm)).gradient
         return gradient, passes.value(w, loss, row_norm)

@@ -49,7 +49,7 @@ from discreet.json_schemas import Json
 from discreet.ledger.ledger import Reservation, account_of, settled
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
-from discreet.typing import Floats, Integers
+from discreet.typing import Array, Floats, Integers
 
 
 class PrivateData:
@@ -130,7 +130,7 @@ class PrivateData:
         if self.__stream is None and len(self.__y) != self.__X.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
 
-    def __column(self, values: object, name: str, ends: tuple[float, float] | None) -> Any:
+    def __column(self, values: object, name: str, ends: tuple[float, float] | None) -> Array | None:
         """Return a column of one number per row, whose range is declared."""
         if values is None and not (self.__stream is not None and name in self.__stream.columns_beside):
             return None
@@ -235,11 +235,11 @@ class PrivateData:
             return self.__stream.unit
         return "record" if self.__groups is None else "person"
 
-    def __persons(self) -> Any:
+    def __persons(self) -> containers.Table:
         return self.__groups if self.__stream is None else self.__stream.persons()
 
     @property
-    def declared(self) -> Mapping[str, Any]:
+    def declared(self) -> Mapping[str, object]:
         """What a stream's makers declared of its columns; nothing for arrays, whose facts are their bounds."""
         return {} if self.__stream is None else self.__stream.facts
 
@@ -519,11 +519,11 @@ class PrivateData:
         return facts
 
 
-def _class_weights(factors: Any, classes: Sequence[Any] | None) -> tuple[float, ...] | None:
+def _class_weights(factors: containers.Table, classes: Sequence[object] | None) -> tuple[float, ...] | None:
     """Return a positive weight per declared class."""
     if factors is None:
         return None
-    listed = isinstance(factors, list | tuple | np.ndarray)
-    if classes is None or not listed or len(factors) != len(classes) or not all(conforms(f, Positive) for f in factors):
+    is_list = classes is not None and isinstance(factors, list | tuple | np.ndarray)
+    if not is_list or len(factors) != len(classes or ()) or not all(conforms(f, Positive) for f in factors):
         raise Unsupported("class weights are positive numbers, one for each declared class, such as {0: 1, 1: 5}")
     return tuple(float(factor) for factor in factors)

@@ -95,7 +95,7 @@ def compare(at: Connection, account: Account, fingerprint: Fingerprint) -> None:
     """Compare records with those of all data sets, keep their fingerprint the first time, note what does not fit."""
     dataset = account.name
     at.run(_SEEN, dataset)
-    parents = dict(at.rows("SELECT name, parent FROM account"))
+    parents: dict[str, str | None] = dict(at.rows("SELECT name, parent FROM account"))
     fingerprints = {name: Fingerprint.stored(*stored) for name, *stored in at.rows(_KNOWN)}
     if dataset not in fingerprints:
         at.run("INSERT INTO known (dataset, digest, sketch) VALUES (?, ?, ?)", dataset, *fingerprint.stores())

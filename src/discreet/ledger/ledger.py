@@ -731,7 +731,7 @@ def account_of(ledger: Ledger | str | Path | bool | None, dataset: str | None) -
     return charged
 
 
-def kept(ledger: object) -> Any:
+def storable(ledger: object) -> Any:
     """What an estimator may keep of the ledger that it was given: an address that shows no secret.
 
     A path stays as it is. A URL that holds a password becomes a ``Ledger``, which neither shows nor pickles it. What is

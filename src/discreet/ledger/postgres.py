@@ -18,6 +18,7 @@ from discreet.ledger.store import (
     OVER_CAP,
     Connection,
     OverCap,
+    Row,
     charge_accounts,
     falls,
     is_charge,
@@ -87,11 +88,11 @@ class _Open:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def rows(self, statement: str, *values: Any) -> Sequence[tuple[Any, ...]]:
-        result: list[tuple[Any, ...]] = self._connection.execute(statement.replace("?", "%s"), values).fetchall()
+    def rows(self, statement: str, *values: object) -> Sequence[Row]:
+        result: list[Row] = self._connection.execute(statement.replace("?", "%s"), values).fetchall()
         return result
 
-    def run(self, statement: str, *values: Any) -> None:
+    def run(self, statement: str, *values: object) -> None:
         self._connection.execute(statement.replace("?", "%s"), values)
 
 

@@ -42,7 +42,6 @@ from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from weakref import WeakSet
 
 from discreet.atomic_files import beside, sync
@@ -53,6 +52,7 @@ from discreet.ledger.store import (
     OVER_CAP,
     Connection,
     OverCap,
+    Row,
     charge_accounts,
     falls,
     is_charge,
@@ -159,8 +159,8 @@ class _Open:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def rows(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
-        result: list[tuple[Any, ...]] = self._connection.execute(statement, values).fetchall()
+    def rows(self, statement: str, *values: object) -> Sequence[Row]:
+        result: list[Row] = self._connection.execute(statement, values).fetchall()
         return result
 
     def run(self, statement: str, *values: object) -> None:

@@ -29,6 +29,9 @@ from discreet.errors import LedgerError, Unsupported
 from discreet.ledger.account import AMOUNT_NAMES, NEVER, Account, Amounts
 from discreet.ledger.chain import GENESIS, Entry
 
+Row = tuple[Any, ...]
+"""Cells as a database gives them."""
+
 MEMORY = ":memory:"
 URL = ("postgresql://", "postgres://")
 
@@ -49,7 +52,7 @@ class OverCap(Exception):
 class Connection(Protocol):
     """An open transaction; statements have question marks for values."""
 
-    def rows(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: object) -> Sequence[Row]:
         """What a query finds."""
         ...
 
@@ -186,12 +189,12 @@ def _marks(columns: str) -> str:
     return ", ".join("?" for _ in columns.split(","))
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: Row) -> Entry:
     seq, kind, dataset, charge_id = row[:4]
     return Entry(seq, kind, dataset, charge_id, Amounts(*row[4:9]), *row[9:12])
 
 
-def _account(row: tuple[Any, ...]) -> Account:
+def _account(row: Row) -> Account:
     name, parent, neighbors, unit, epsilon, delta, low, high = row[:8]
     return Account(
         name=name,

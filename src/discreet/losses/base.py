@@ -334,6 +334,6 @@ def lipschitz_within(loss: Loss, domain: Domain, radius: float | None) -> Loss:
     On ||w|| <= radius the residuals of the squared loss are at most radius R + |target|: Huber's loss of that width is
     the same function there, convex and smooth everywhere, and its slope is bounded by the width.
     """
-    found = loss if radius is None else loss.bounded_on(radius * domain.row_norm, domain.target_bound)
-    _finite(found.lipschitz_for(domain.target_bound), loss)
-    return found
+    bounded = loss if radius is None else loss.bounded_on(radius * domain.row_norm, domain.target_bound)
+    _finite(bounded.lipschitz_for(domain.target_bound), loss)
+    return bounded

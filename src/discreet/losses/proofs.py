@@ -46,8 +46,8 @@ def require_proof(loss: Loss, domain: Domain) -> None:
     """
     if _is_built_in(loss):
         return
-    name, own = type(loss).__name__, type(loss) in slopes_in_decimals.registry
-    if not ("proven" in vars(type(loss)) and loss.proven and own):
+    name, has_slopes = type(loss).__name__, type(loss) in slopes_in_decimals.registry
+    if not ("proven" in vars(type(loss)) and loss.proven and has_slopes):
         raise Unsupported(
             f"the noise of this solver rests on the constants of {name} and on its slopes in decimals: declare them "
             "proven and define them, or use a solver that clips, such as 'gd'"
@@ -143,10 +143,10 @@ def _in_decimals(loss: Loss, point: Floats, target: float, slope: Floats) -> Ite
     if slopes_in_decimals.dispatch(type(loss)) is slopes_in_decimals.dispatch(object):
         return
     with localcontext(prec=40):
-        found = slopes_in_decimals(loss, [Decimal(float(m)) for m in point], Decimal(float(target)))
+        exact = slopes_in_decimals(loss, [Decimal(float(m)) for m in point], Decimal(float(target)))
     if any(
-        abs(float(one) - one_slope) > 1e-9 * (1 + abs(one_slope))
-        for one, one_slope in zip(found, slope.tolist(), strict=True)
+        abs(float(decimal) - double) > 1e-9 * (1 + abs(double))
+        for decimal, double in zip(exact, slope.tolist(), strict=True)
     ):
         yield "slopes_in_decimals: they are not the derivative"
 

@@ -33,7 +33,7 @@ from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.errors import MissingBounds, Unsupported
 from discreet.inference.intervals import Intervals, intervals
-from discreet.ledger.ledger import kept
+from discreet.ledger.ledger import storable
 from discreet.losses.base import Loss
 from discreet.models.fit import (
     Covariance,
@@ -310,7 +310,7 @@ class Charged(BaseEstimator):
         super().__init_subclass__(**settings)
 
     def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, kept(value) if name == "ledger" else value)
+        super().__setattr__(name, storable(value) if name == "ledger" else value)
 
 
 class ExactScore:

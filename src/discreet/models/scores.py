@@ -577,7 +577,7 @@ def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
     if metric not in METRICS:
         raise Unsupported(f"metric must be auto, {', '.join(METRICS)}")
     kind = METRICS[metric]
-    if model.is_classifier == kind.numbers:
+    if model.is_classifier == kind.is_regression:
         raise Unsupported("r2, rmse and mae are for numeric targets, the other metrics for classes: use metric='auto'")
     if kind.two_classes and len(model.class_names) != 2:
         raise Unsupported(f"{metric} is for two classes: use metric='accuracy' for more")
@@ -667,7 +667,7 @@ def public_score(
     if y is not None and is_stream(X):
         raise Unsupported("a stream brings its own targets: leave y out")
     exact = measure_public(name, fitted, X, y, level, groups)
-    result = scored(name, exact.found, level, None, exact.n, exact.sampling)
+    result = scored(name, exact.measured, level, None, exact.n, exact.sampling)
     if exact.ends is None:
         return result
     return replace(result, population_low=exact.ends[0], population_high=exact.ends[1])

@@ -14,8 +14,8 @@ MUTANTS = (
         (
             Edit(
                 _COUNTS,
-                "one = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)",
-                "one = unit.bound",
+                "weight = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)",
+                "weight = unit.bound",
             ),
         ),
         (f"{_REPLAY}::test_private_ranges_replay[zero_out-gaussian-records]",),
@@ -27,8 +27,8 @@ MUTANTS = (
         (
             Edit(
                 _COUNTS,
-                "one = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)",
-                "one = math.isqrt(unit.bound**2 // per_record)",
+                "weight = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)",
+                "weight = math.isqrt(unit.bound**2 // per_record)",
             ),
         ),
         (f"{_REPLAY}::test_private_ranges_replay[add_remove-laplace-records]",),
@@ -60,8 +60,8 @@ MUTANTS = (
         (
             Edit(
                 _COUNTS,
-                "np.where(shares > 0, self._one // np.maximum(shares, 1), 0)",
-                "np.where(shares > 0, self._one, 0)",
+                "np.where(shares > 0, self._weight // np.maximum(shares, 1), 0)",
+                "np.where(shares > 0, self._weight, 0)",
             ),
         ),
         (f"{_REPLAY}::test_private_ranges_replay[zero_out-gaussian-persons]",),

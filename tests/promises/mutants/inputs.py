@@ -147,7 +147,7 @@ MUTANTS = (
         (
             Edit(
                 "curator/metrics/row_values.py",
-                "(self.model, margins, self.model.known(targets))",
+                "(self.model, margins, self.model.valid_targets(targets))",
                 "(self.model, margins, targets)",
             ),
         ),
@@ -160,7 +160,7 @@ MUTANTS = (
         (
             Edit(
                 "curator/metrics/row_values.py",
-                "    cells = 2 * place[kept, None] + np.arange(2)\n",
+                "    cells = 2 * place[inside, None] + np.arange(2)\n",
                 "    squares = np.tile(squares, size)\n"
                 "    ends = size * ends\n"
                 "    cells = np.tile(np.arange(2 * size), (len(squares), 1))\n",

@@ -17,7 +17,7 @@ MUTANTS = (
         "A record counts as much as its weight says, beyond the largest that is declared.",
         (
             Edit(_ADMISSION, "np.clip(weights, *self.weights) / self.weights[1]", "weights / self.weights[1]"),
-            Edit(_ADMISSION, "np.where(known, np.minimum(total, 1.0), 0.0)", "np.where(known, total, 0.0)"),
+            Edit(_ADMISSION, "np.where(is_weighted, np.minimum(total, 1.0), 0.0)", "np.where(is_weighted, total, 0.0)"),
         ),
         (
             f"{_WEIGHTS}::test_no_weight_and_no_offset_moves_an_answer_by_more_than_its_noise_is_for"
@@ -167,8 +167,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/kernels/encode.py",
-                "                row[p] = one\n                squares += one * one\n",
-                "                row[p] = one\n",
+                "                row[p] = unity\n                squares += unity * unity\n",
+                "                row[p] = unity\n",
             ),
         ),
         (f"{_REPLAY}[logistic-zero_out]",),
@@ -180,8 +180,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/kernels/encode.py",
-                "float(one)))\n                squares += int64(row[j]) * int64(row[j])\n",
-                "float(one)))\n                squares = int64(np.int32(squares + int64(row[j]) * int64(row[j])))\n",
+                "float(unity)))\n                squares += int64(row[j]) * int64(row[j])\n",
+                "float(unity)))\n                squares = int64(np.int32(squares + int64(row[j]) * int64(row[j])))\n",
             ),
         ),
         ("tests/promises/test_hostile_records.py::test_also_where_one_scale_serves_all_features[Logistic]",),
@@ -321,8 +321,8 @@ MUTANTS = (
         (
             Edit(
                 "curator/kernels/gradients.py",
-                "bound_vector(found, int64(facts[i, 2]), False, whole)",
-                "bound_vector(found, int64(1) << 30, False, whole)",
+                "bound_vector(values, int64(facts[i, 2]), False, whole)",
+                "bound_vector(values, int64(1) << 30, False, whole)",
             ),
         ),
         ("tests/curator/queries/test_effects.py::test_no_point_and_no_clip_breaks_the_bound[several-noisy_curvature]",),
@@ -346,7 +346,7 @@ MUTANTS = (
     Mutant(
         "a row in several shells counts in full in each",
         "Counts of rows by length, slope, Hessian and score forget that a row is in one shell of each kind.",
-        (Edit("curator/queries/effects.py", "one = math.isqrt(unit.bound**2 // kinds)", "one = unit.bound"),),
+        (Edit("curator/queries/effects.py", "share = math.isqrt(unit.bound**2 // kinds)", "share = unit.bound"),),
         ("tests/curator/queries/test_shells.py::test_no_point_breaks_the_bound[w2]",),
         "assert ratio_squared(vector, [0] * len(vector), found) * found.factor**2 <= 1",
     ),

@@ -73,6 +73,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.curator.certified.float_passes import Smooth, View, by_outputs
 from discreet.curator.records.admission import Records
+from discreet.errors import Unsupported
 from discreet.losses.base import Loss, slopes_in_decimals
 from discreet.typing import Floats, Integers
 
@@ -90,6 +91,41 @@ _MOST_PRODUCTS = 1000
 def above(computed: float) -> float:
     """Above the exact value of a norm or a bound that was computed: its own rounding, and underflow, are added."""
     return computed * (1 + 2.0**-20) + 2.0**-400
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J: a loss, lambda (for the sum, not the mean), the linear term b ((p,) or (p, K)), and two bounds, in real units.
+
+    ``clip`` bounds the norm of every record's gradient; records longer than ``row_norm`` are shrunk onto it. ``extra``
+    are numbers that are not negative, one per column, which are added to lambda there.
+    """
+
+    loss: Loss
+    regularization: float
+    linear: Floats
+    clip: float = math.inf
+    row_norm: float = math.inf
+    extra: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.regularization < math.inf:
+            raise Unsupported("the regularization must be finite, and not negative")
+        if self.extra is not None and not (np.isfinite(self.extra) & (self.extra >= 0)).all():
+            raise Unsupported("what is added to the regularization must be finite, and not negative")
+        if not (self.clip > 0 and self.row_norm > 0):
+            raise Unsupported("the clip and the norm of rows must be positive")
+        if self.loss.n_outputs > 1 and self.clip < math.inf:
+            raise Unsupported(
+                "the clipped gradient of a loss of several outputs is no gradient of a convex function: "
+                "declare bounds on the features, which bound it without a clip"
+            )
+
+    @property
+    def ridge(self) -> Floats:
+        """Return lambda and what is added to it, one number per column, as computed: none is below lambda."""
+        extra = np.zeros(len(self.linear)) if self.extra is None else self.extra
+        return np.asarray(self.regularization + extra)
 
 
 @dataclass(frozen=True)
@@ -283,12 +319,12 @@ def whole(values: Floats, bits: int) -> Whole:
     return np.array(exact, dtype=object).reshape(values.shape)
 
 
-def doubles(numbers: Whole, bits: int) -> Floats:
+def doubles(integers: Whole, bits: int) -> Floats:
     """Return whole numbers over 2^bits as the nearest doubles; beyond their range, the largest."""
     unit, up = 1 << max(bits, 0), 1 << max(-bits, 0)
     largest = int(np.finfo(np.float64).max) * unit
-    fitted = [min(max(int(v) * up, -largest), largest) / unit for v in numbers.ravel()]
-    return np.array(fitted, dtype=np.float64).reshape(numbers.shape)
+    fitted = [min(max(int(v) * up, -largest), largest) / unit for v in integers.ravel()]
+    return np.array(fitted, dtype=np.float64).reshape(integers.shape)
 
 
 @dataclass(frozen=True)
@@ -311,7 +347,7 @@ class ExactPoint:
 class ExactGradient:
     """Gradients of J over private records at coefficients with ``bits`` fractional bits."""
 
-    def __init__(self, records: Records, view: View, objective: Any, linear: Floats, bits: int) -> None:
+    def __init__(self, records: Records, view: View, objective: Objective, linear: Floats, bits: int) -> None:
         self._records, self._loss, self.bits = records, objective.loss, bits
         self._ridge, self._linear = [Fraction(r) for r in objective.ridge.tolist()], linear
         self._places = view.limits.size  # the copy's layout pads its records
@@ -409,7 +445,7 @@ def most_steps(kappa: Fraction, start: Fraction, tolerance: Fraction) -> int:
 class Descent:
     """Gradient steps, and Newton's where they surely descend, on one objective with exact gradients."""
 
-    def __init__(self, records: Records, passes: Smooth, view: View, objective: Any, tolerance: float) -> None:
+    def __init__(self, records: Records, passes: Smooth, view: View, objective: Objective, tolerance: float) -> None:
         linear, strength = by_outputs(objective.linear), Fraction(objective.regularization)
         self.tolerance, self.shape = Fraction(tolerance), linear.shape
         self.exponent = _exponent_above(smoothness(view, objective) + _largest_ridge(objective))
@@ -491,7 +527,7 @@ class Directions:
     Nothing rests on these but speed.
     """
 
-    def __init__(self, passes: Smooth, objective: Any, view: View) -> None:
+    def __init__(self, passes: Smooth, objective: Objective, view: View) -> None:
         self._passes, self._loss, self._view = passes, objective.loss, view
         self._ridge = objective.ridge
         self._inverse: Floats | None = None
@@ -525,17 +561,19 @@ class Directions:
         self._inverse = inverse if np.isfinite(inverse).all() else None
 
 
-def smoothness(view: View, objective: Any) -> Fraction:
+def smoothness(view: View, objective: Objective) -> Fraction:
     """Above the Lipschitz constant of the losses' gradient: beta sum weight ||x||^2, the sum's own rounding added."""
     return Fraction(objective.loss.smoothness) * Fraction(view.sum_of_squares) * (1 + Fraction(1, 1 << 20))
 
 
-def _largest_ridge(objective: Any) -> Fraction:
+def _largest_ridge(objective: Objective) -> Fraction:
     """Return the largest curvature that is added to the losses'."""
     return Fraction(float(objective.ridge.max(initial=0.0)))
 
 
-def gradient_within(records: Records, view: View, objective: Any, w: Floats, allowed: float) -> tuple[Floats, float]:
+def gradient_within(
+    records: Records, view: View, objective: Objective, w: Floats, allowed: float
+) -> tuple[Floats, float]:
     """Return the gradient at ``w`` (K, p) in doubles, off by at most ``allowed``, and a bound on by how much it is."""
     goal = Fraction(allowed) / 4
     most = smoothness(view, objective) + _largest_ridge(objective) + 1

@@ -34,53 +34,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.curator.certified.descent import Descent, Point, above, gradient_within, search, steps_for
+from discreet.curator.certified.descent import Descent, Objective, Point, above, gradient_within, search, steps_for
 from discreet.curator.certified.float_passes import Smooth, SparseSmooth, by_outputs
 from discreet.curator.engines.base import LocalEngine
 from discreet.curator.known_answers import check_smooth
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
 from discreet.typing import Floats
 
 MAX_STEPS = 200
 """Newton steps in doubles, at most. The number taken depends on data and never leaves."""
 
 _UNIT = 2.0**-53
-
-
-@dataclass(frozen=True)
-class Objective:
-    """J: a loss, lambda (for the sum, not the mean), the linear term b ((p,) or (p, K)), and two bounds, in real units.
-
-    ``clip`` bounds the norm of every record's gradient; records longer than ``row_norm`` are shrunk onto it. ``extra``
-    are numbers that are not negative, one per column, which are added to lambda there.
-    """
-
-    loss: Loss
-    regularization: float
-    linear: Floats
-    clip: float = math.inf
-    row_norm: float = math.inf
-    extra: Floats | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.regularization < math.inf:
-            raise Unsupported("the regularization must be finite, and not negative")
-        if self.extra is not None and not (np.isfinite(self.extra) & (self.extra >= 0)).all():
-            raise Unsupported("what is added to the regularization must be finite, and not negative")
-        if not (self.clip > 0 and self.row_norm > 0):
-            raise Unsupported("the clip and the norm of rows must be positive")
-        if self.loss.n_outputs > 1 and self.clip < math.inf:
-            raise Unsupported(
-                "the clipped gradient of a loss of several outputs is no gradient of a convex function: "
-                "declare bounds on the features, which bound it without a clip"
-            )
-
-    @property
-    def ridge(self) -> Floats:
-        """Return lambda and what is added to it, one number per column, as computed: none is below lambda."""
-        extra = np.zeros(len(self.linear)) if self.extra is None else self.extra
-        return np.asarray(self.regularization + extra)
 
 
 @dataclass(frozen=True)

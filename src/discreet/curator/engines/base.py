@@ -93,12 +93,12 @@ class LocalEngine(Engine):
 
         A row counts in full up to ``reach``, in units of the grid.
         """
-        kept = self._within  # read and replaced as one
-        if kept is None or kept[0] != (reach, slack):
+        last = self._within  # read and replaced as one
+        if last is None or last[0] != (reach, slack):
             part = np.minimum(1.0, reach / np.maximum(self.records.norms, 1).astype(np.float64))
-            kept = (reach, slack), np.asarray(self.weights * part * np.minimum(1.0, slack * part))
-            self._within = kept
-        return kept[1]
+            last = (reach, slack), np.asarray(self.weights * part * np.minimum(1.0, slack * part))
+            self._within = last
+        return last[1]
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         from discreet.curator.engines.local import PartedEngine
@@ -143,14 +143,14 @@ class Limits:
     ) -> None:
         self._reach = {False: norms, True: sums}
         self._shares, self._cut = shares, cut
-        self._kept: tuple[tuple[int, bool], NDArray[np.int32]] | None = None
+        self._last: tuple[tuple[int, bool], NDArray[np.int32]] | None = None
 
     def of(self, bound: int, use_l1: bool) -> NDArray[np.int32]:
-        kept = self._kept  # read and replaced as one, so that threads cannot mix a key with another's limits
-        if kept is None or kept[0] != (bound, use_l1):
-            kept = (bound, use_l1), self._cut(coefficient_limits(self._reach[use_l1], self._shares, bound))
-            self._kept = kept
-        return kept[1]
+        last = self._last  # read and replaced as one, so that threads cannot mix a key with another's limits
+        if last is None or last[0] != (bound, use_l1):
+            last = (bound, use_l1), self._cut(coefficient_limits(self._reach[use_l1], self._shares, bound))
+            self._last = last
+        return last[1]
 
 
 class RowFacts:
@@ -158,14 +158,14 @@ class RowFacts:
 
     def __init__(self, targets: Floats, weights: Floats, limits: Limits) -> None:
         self._targets, self._weights, self._limits = targets, weights, limits
-        self._kept: tuple[NDArray[np.int32], Floats] | None = None
+        self._last: tuple[NDArray[np.int32], Floats] | None = None
 
     def of(self, bound: int, use_l1: bool) -> Floats:
-        limits, kept = self._limits.of(bound, use_l1), self._kept
-        if kept is None or kept[0] is not limits:
-            kept = limits, np.column_stack([self._targets, self._weights, limits])
-            self._kept = kept
-        return kept[1]
+        limits, last = self._limits.of(bound, use_l1), self._last
+        if last is None or last[0] is not limits:
+            last = limits, np.column_stack([self._targets, self._weights, limits])
+            self._last = last
+        return last[1]
 
 
 def parts_of_units(n: int, shares: Integers | None) -> Floats:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from discreet.curator.kernels.coordinates import sparse_margins
 from discreet.curator.kernels.gradients import cut_tiles, margins_over_tiles
 from discreet.curator.records.admission import Records
 from discreet.curator.records.storage import rows_per_part
-from discreet.typing import Floats, Integers
+from discreet.typing import Array, Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator.records.admission import Records
@@ -43,7 +43,7 @@ def _tile_rows(n: int, n_columns: int, itemsize: int) -> int:
     return min(1 << (fitting.bit_length() - 1), needed)
 
 
-def _tiled(tile_rows: int, column: NDArray[Any]) -> NDArray[Any]:
+def _tiled(tile_rows: int, column: Array) -> Array:
     """Return a row vector in tiles, the last one padded with zeros."""
     count = -(-len(column) // tile_rows)
     padded = np.zeros(count * tile_rows, dtype=column.dtype)
@@ -54,7 +54,7 @@ def _tiled(tile_rows: int, column: NDArray[Any]) -> NDArray[Any]:
 class Tiles(NamedTuple):
     """The rows, and what belongs to them, cut into tiles; the last one is padded with null records."""
 
-    cells: NDArray[Any]
+    cells: Array
     targets: Floats
     weights: Floats
     limits: Limits
@@ -91,18 +91,18 @@ class DenseEngine(LocalEngine):
         limits = Limits(records.norms, records.sums, records.shares, cut=partial(_tiled, self._tile_rows))
         return Tiles(self.cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
 
-    def tiled(self, column: NDArray[Any]) -> NDArray[Any]:
+    def tiled(self, column: Array) -> Array:
         """Return a row vector cut like the tiles, padded with zeros: null records."""
         return _tiled(self._tile_rows, column)
 
     @cached_property
-    def cells(self) -> NDArray[Any]:
+    def cells(self) -> Array:
         """The rows' entries in tiles, where the records are kept; the last tile ends with null records."""
         cells = self.records.storage.zeros(self.cells_shape, self.rows.dtype)
         self.cut_into(cells)
         return cells
 
-    def cut_into(self, cells: NDArray[Any]) -> None:
+    def cut_into(self, cells: Array) -> None:
         """Fill tiles with the rows."""
         rows, size = self.rows, self._tile_rows
 
@@ -130,7 +130,7 @@ class SparseEngine(LocalEngine):
         self.rows = records.sparse
 
     @cached_property
-    def columns(self) -> tuple[Integers, NDArray[np.uint32], NDArray[Any]]:
+    def columns(self) -> tuple[Integers, NDArray[np.uint32], Array]:
         """The same entries by columns."""
         indptr, indices, data = self.rows
         order = np.argsort(indices, kind="stable")
@@ -193,19 +193,19 @@ class PartedEngine(Engine):
             _ = self._store  # made before threads ask for it: two of them might make two, and one would be read empty
 
         def some(first: int, last: int) -> Integers:
-            found = self._answer(first, question)
+            total = self._answer(first, question)
             for at in range(first + 1, last):
-                found += self._answer(at, question)
-            return found
+                total += self._answer(at, question)
+            return total
 
         return self._workers.sum(some, len(parts), self.n_columns * len(self._records.targets))
 
     def _answer(self, at: int, question: ExactSum) -> Integers:
         first, last = self._edges[at], self._edges[at + 1]
-        part, asked = self._records.part(first, last), question.of_units(first, last)
+        part, part_question = self._records.part(first, last), question.of_units(first, last)
         if not self._keeps_tiles:
-            return answered(part, self._placement, asked)
-        return asked.over(self._kept_engine(at, part))
+            return answered(part, self._placement, part_question)
+        return part_question.over(self._kept_engine(at, part))
 
     @property
     def _keeps_tiles(self) -> bool:
@@ -224,7 +224,7 @@ class PartedEngine(Engine):
         return engine
 
     @cached_property
-    def _store(self) -> NDArray[Any]:
+    def _store(self) -> Array:
         """Room for the tiles of every part: its rows, and less than one tile to fill the last one up."""
         rows = self._records.n_rows + MOST_TILE_ROWS * len(self._edges)
         return self._records.storage.zeros(rows * self.n_columns, self.grid.dtype)

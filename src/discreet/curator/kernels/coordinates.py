@@ -188,8 +188,8 @@ def sparse_coordinate_sums(
     for c in range(columns.size):
         first, last = indptr[columns[c]], indptr[columns[c] + 1]
         rows, x = indices[first:last], data[first:last]
-        own = bounds[c] if bounds.shape[0] > 0 else np.empty(0)
-        out[c] += _entry_sum(rows, x, records, weights, own, scales[c], limits[c], margin_scale, loss)
+        row_bounds = bounds[c] if bounds.shape[0] > 0 else np.empty(0)
+        out[c] += _entry_sum(rows, x, records, weights, row_bounds, scales[c], limits[c], margin_scale, loss)
 
 
 @kernel()
@@ -198,7 +198,7 @@ def sparse_coordinate_steps(
     scales, bound, units, n, steps, margin_scale, to_grid, loss, penalty,
 ):  # fmt: skip
     """``coordinate_steps`` over compressed columns: a step touches one column's stored entries, twice."""
-    own = bounds[0] if bounds.shape[0] > 0 else np.empty(0)
+    row_bounds = bounds[0] if bounds.shape[0] > 0 else np.empty(0)
     last = np.zeros(w.size, dtype=np.int64)
     length = 0.0
     for j in range(w.size):
@@ -207,7 +207,7 @@ def sparse_coordinate_steps(
         j = coordinates[k]
         rows, x = indices[indptr[j] : indptr[j + 1]], data[indptr[j] : indptr[j + 1]]
         total = noise[k]
-        total += _entry_sum(rows, x, records, weights, own, scales[j], bound, margin_scale, loss)
+        total += _entry_sum(rows, x, records, weights, row_bounds, scales[j], bound, margin_scale, loss)
         landed = _landed(penalty, w[j], float(total) * units[j] / n, steps[j], j, to_grid, room - (length - abs(w[j])))
         sums[j] += w[j] * float(k - last[j])
         last[j] = k

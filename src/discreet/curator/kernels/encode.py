@@ -45,7 +45,7 @@ def shrink(row, squares, longest):
 
 
 @kernel(_nrt=False)
-def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows, norms, sums):
+def encode_rows(block, valid, low, high, inverse, unity, longest, intercept, rows, norms, sums):
     """Clip, scale and round each row of ``block`` into ``rows``; its norms (ceiling) and L1 norms next to it.
 
     A row with a value that is not finite, or that ``valid`` strikes out, becomes the null record: zero
@@ -62,16 +62,16 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
         if finite:
             for j in range(p):
                 x = np.rint(_clamped(source[j], low[j], high[j]) * inverse[j])
-                row[j] = int64(_clamped(x, -float(one), float(one)))
+                row[j] = int64(_clamped(x, -float(unity), float(unity)))
                 squares += int64(row[j]) * int64(row[j])
             if longest >= 0 and squares > longest * longest:
                 squares = shrink(row[:p], squares, longest)
             for j in range(p):
                 total += abs(int64(row[j]))
             if intercept:
-                row[p] = one
-                squares += one * one
-                total += one
+                row[p] = unity
+                squares += unity * unity
+                total += unity
         else:
             for j in range(row.size):
                 row[j] = 0
@@ -80,7 +80,9 @@ def encode_rows(block, valid, low, high, inverse, one, longest, intercept, rows,
 
 
 @kernel()
-def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, longest, intercept, data, norms, sums):
+def encode_sparse_rows(
+    indptr, indices, values, valid, low, high, inverse, unity, longest, intercept, data, norms, sums
+):
     """The same for compressed rows: ``data`` holds the entries' integers; the intercept's stand at each row's end.
 
     ``data`` and ``indices`` have room for the intercept: row i occupies indptr[i] + i * intercept on.
@@ -99,16 +101,16 @@ def encode_sparse_rows(indptr, indices, values, valid, low, high, inverse, one, 
             for e in range(last - first):
                 j = indices[first + e]
                 x = np.rint(_clamped(values[first + e], low[j], high[j]) * inverse[j])
-                row[e] = int64(_clamped(x, -float(one), float(one)))
+                row[e] = int64(_clamped(x, -float(unity), float(unity)))
                 squares += int64(row[e]) * int64(row[e])
             if longest >= 0 and squares > longest * longest:
                 squares = shrink(row, squares, longest)
             for e in range(last - first):
                 total += abs(int64(row[e]))
             if intercept:
-                data[at + last - first] = one
-                squares += one * one
-                total += one
+                data[at + last - first] = unity
+                squares += unity * unity
+                total += unity
         else:
             for e in range(last - first + extra):
                 data[at + e] = 0
@@ -139,11 +141,11 @@ def _squares_of_four(z, squares):
 
 
 @njit(inline="always")
-def _placed(z, length, one, longest, row):
+def _placed(z, length, unity, longest, row):
     """Round a row of doubles onto the grid and shrink it there; its norm (ceiling) and L1 norm."""
     squares, total = int64(0), int64(0)
     most = float(longest if longest < LARGEST else LARGEST)
-    scale = one * _factor(length, float(longest) / one)
+    scale = unity * _factor(length, float(longest) / unity)
     for k in range(z.size):
         x = z[k] * scale
         row[k] = int64(np.rint(_clamped(x, -most, most))) if x == x else int64(0)
@@ -157,19 +159,19 @@ def _placed(z, length, one, longest, row):
 
 @kernel(_nrt=False)
 def recode_rows(
-    rows, found, unit, center, inverse, constant, row_norm, matrix, one, longest, drop, u, z, squares,
+    rows, row_norms, unit, center, inverse, constant, row_norm, matrix, unity, longest, drop, u, z, squares,
     out, norms, sums, factors,
 ):  # fmt: skip
-    """out = matrix^T shrink((x - center) * inverse, constant) on the grid of ``one``; null rows stay null.
+    """out = matrix^T shrink((x - center) * inverse, constant) on the grid of ``unity``; null rows stay null.
 
-    ``found`` are the norms of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity; its columns are padded
+    ``row_norms`` are those of ``rows``: 0 marks a null row. An empty ``matrix`` is the identity; its columns are padded
     with zeros (``matrix_products``). ``factors`` receives what each row was multiplied by. With ``drop``, rows longer
     than ``longest`` become null rows instead of shorter. ``u`` and ``z`` are room for four rows and their images,
     ``squares`` for four norms.
     """
     n, p = rows.shape
     last, width = center.size, out.shape[1]
-    most = (float(longest) / one) ** 2 if drop else np.inf
+    most = (float(longest) / unity) ** 2 if drop else np.inf
     for start in range(0, n, 4):
         count = 4 if n - start > 4 else n - start
         for r in range(count):
@@ -195,17 +197,18 @@ def recode_rows(
             _squares_of_four(image, squares)
         for r in range(count):
             i = start + r
-            if found[i] == 0 or squares[r] > most:
+            if row_norms[i] == 0 or squares[r] > most:
                 for k in range(width):
                     out[i, k] = 0
                 norms[i], sums[i], factors[i] = 0, 0, 0.0
             else:
-                norms[i], sums[i] = _placed(image[r, :width], squares[r], one, longest, out[i])
+                norms[i], sums[i] = _placed(image[r, :width], squares[r], unity, longest, out[i])
 
 
 @kernel()
 def recode_sparse_rows(
-    indptr, indices, data, found, unit, inverse, constant, row_norm, diagonal, one, longest, out, norms, sums, factors
+    indptr, indices, data, row_norms, unit, inverse, constant, row_norm, diagonal, unity, longest,
+    out, norms, sums, factors,
 ):  # fmt: skip
     """The same for compressed rows, without a center, entry by entry: absent ones stay absent."""
     last = inverse.size
@@ -216,7 +219,7 @@ def recode_sparse_rows(
     for i in range(indptr.size - 1):
         first, end = indptr[i], indptr[i + 1]
         row, z = out[first:end], room[: end - first]
-        if found[i] == 0:
+        if row_norms[i] == 0:
             row[:] = 0
             norms[i], sums[i], factors[i] = 0, 0, 0.0
             continue
@@ -231,5 +234,5 @@ def recode_sparse_rows(
         for e in range(end - first):
             z[e] *= factor * diagonal[indices[first + e]]
             length += z[e] * z[e]
-        norms[i], sums[i] = _placed(z, length, one, longest, row)
+        norms[i], sums[i] = _placed(z, length, unity, longest, row)
         factors[i] = factor

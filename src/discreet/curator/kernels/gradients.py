@@ -439,13 +439,13 @@ def coupling_coefficients(rows, facts, w, margin_scale, scale, loss, out):
     """Fill ``out`` (pairs, rows) with each row's weighted couplings: integers >= 0, of a norm within its limit."""
     outputs, pairs = w.shape[0], out.shape[0]
     margins, chances = np.empty(outputs), np.empty(outputs)
-    found, whole = np.empty(pairs), np.empty(pairs, dtype=np.int64)
+    values, whole = np.empty(pairs), np.empty(pairs, dtype=np.int64)
     for i in range(rows.shape[0]):
         _margins(rows[i], w, margin_scale, margins)
-        couplings(loss, margins, facts[i, 0], chances, found)
+        couplings(loss, margins, facts[i, 0], chances, values)
         for e in range(pairs):
-            found[e] *= facts[i, 1] * scale
-        bound_vector(found, int64(facts[i, 2]), False, whole)
+            values[e] *= facts[i, 1] * scale
+        bound_vector(values, int64(facts[i, 2]), False, whole)
         for e in range(pairs):
             out[e, i] = max(whole[e], int64(0))
 
@@ -470,13 +470,13 @@ def class_slopes_and_curvatures(rows, facts, w, margin_scale, loss, out):
     """Fill ``out`` (rows, 2) with the norms of each row's slopes and of its couplings."""
     outputs = w.shape[0]
     margins, slopes = np.empty(outputs), np.empty(outputs)
-    chances, found = np.empty(outputs), np.empty(outputs * (outputs - 1) // 2)
+    chances, coupled = np.empty(outputs), np.empty(outputs * (outputs - 1) // 2)
     for i in range(rows.shape[0]):
         _margins(rows[i], w, margin_scale, margins)
         derivatives(loss, margins, facts[i, 0], slopes)
-        couplings(loss, margins, facts[i, 0], chances, found)
+        couplings(loss, margins, facts[i, 0], chances, coupled)
         out[i, 0] = np.sqrt((slopes * slopes).sum())
-        out[i, 1] = np.sqrt((found * found).sum())
+        out[i, 1] = np.sqrt((coupled * coupled).sum())
 
 
 @kernel()

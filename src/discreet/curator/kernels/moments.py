@@ -7,16 +7,13 @@ Outer products are added up in double precision. Every product and every partial
 (``queries/moments.py``), so the order of additions does not matter (``matrix_products``).
 """
 
-from typing import Any
-
 import numpy as np
 from numba import int64, njit
-from numpy.typing import NDArray
 
 from discreet.curator.kernels.encode import ceil_sqrt
 from discreet.curator.kernels.kernel import kernel
 from discreet.curator.kernels.matrix_products import add_products
-from discreet.typing import Integers
+from discreet.typing import Array, Integers
 
 _STRIP = 256
 _FLUSH = 4096
@@ -113,7 +110,7 @@ def sparse_square_sums(indptr, indices, data, shares, bounds, scales, caps, out)
         _add_squares(indices[first:last], data[first:last], shares[i], bounds[i], scales, caps, entries, out)
 
 
-def outer_sums(rows: NDArray[Any], coefficients: NDArray[Any], out: Integers) -> None:
+def outer_sums(rows: Array, coefficients: Array, out: Integers) -> None:
     """Add to ``out`` (p, p) the sum of coefficient times outer product, its lower half mirrored."""
     padded = (rows.shape[1] + 3) // 4 * 4
     strips, part = np.zeros((2, padded, _STRIP)), np.zeros((padded, padded))

@@ -60,7 +60,7 @@ class Metric:
         The part of the budget of each release.
     least, most
         The least and the most that a score can be.
-    by_group, probabilities, two_classes, numbers
+    by_group, probabilities, two_classes, is_regression
         Whether it can be taken by group, needs predicted probabilities, is for two classes, is for numeric targets.
     """
 
@@ -73,7 +73,7 @@ class Metric:
     by_group: bool = False
     probabilities: bool = False
     two_classes: bool = False
-    numbers: bool = False
+    is_regression: bool = False
 
 
 def half_width(level: float) -> float:
@@ -205,7 +205,7 @@ def _laplace_sum(sizes: tuple[float, ...], alpha: float) -> float:
     return t * (1 + 1e-9)
 
 
-def kept(refuted: Callable[[float], bool], start: float, end: float, steps: int = 32) -> float:
+def interval_end(refuted: Callable[[float], bool], start: float, end: float, steps: int = 32) -> float:
     """How far from ``start`` toward ``end`` values are kept: the end itself where it is not refuted.
 
     ``start`` is where the released combination is zero. Bisection ends on the refuted side, which is the safe one.

@@ -56,7 +56,7 @@ import numpy as np
 from discreet.accounting.priced_plan import PricedPlan
 from discreet.budget import Budget
 from discreet.curator.metrics import roc
-from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, half_width, kept
+from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, half_width, interval_end
 from discreet.curator.metrics.noisy_sums import ROUNDING, SLACK, NoisySums, Values, noise_of
 from discreet.curator.metrics.row_values import (
     MOMENTS,
@@ -124,7 +124,7 @@ def share(
 
     if refuted(value) and noise.scale > 0:  # a count far below 0
         return value, 0.0, 1.0
-    return value, kept(refuted, value, 0.0), kept(refuted, value, 1.0)
+    return value, interval_end(refuted, value, 0.0), interval_end(refuted, value, 1.0)
 
 
 def measure_accuracy(
@@ -321,8 +321,8 @@ class _Sums:
             return noise + rounding * (4 * (1 - x) + x * sum(weights))
 
         x = max(self.error, 0.0) / (max(self.error, 0.0) + least)
-        high = kept(lambda x: beyond(x, most) > allowed(x), x, 0.0)
-        low = kept(lambda x: -beyond(x, least) > allowed(x), x, 1.0)
+        high = interval_end(lambda x: beyond(x, most) > allowed(x), x, 0.0)
+        low = interval_end(lambda x: -beyond(x, least) > allowed(x), x, 1.0)
         return _score(x), _score(low), _score(high)
 
     def root_error(self, width: float, level: float) -> Part:
@@ -338,7 +338,7 @@ class _Sums:
         if not self.count > 0:
             return Part(ROOT_ERROR, math.nan, 0.0, width, math.inf, most=width)
         a = min(max(self.error / (4 * self.count), 0.0), 1.0)
-        ends = (0.0, 1.0) if refuted(a) else (kept(refuted, a, 0.0), kept(refuted, a, 1.0))
+        ends = (0.0, 1.0) if refuted(a) else (interval_end(refuted, a, 0.0), interval_end(refuted, a, 1.0))
         value, low, high = (width * math.sqrt(share) for share in (a, *ends))
         sampling = half_width(level) * math.sqrt(a * (1 - a) / max(self.count, 1.0))
         above = width * math.sqrt(ends[1] + sampling) - high
@@ -351,7 +351,7 @@ class _Sums:
             off = abs(self.p * (1 - m) - self.q * (1 + m) - self.s * m)
             return off > self.noise.combined(weights, alpha) + ROUNDING / MOMENTS * 4 * self.count
 
-        return kept(refuted, mean, -1.0), kept(refuted, mean, 1.0)
+        return interval_end(refuted, mean, -1.0), interval_end(refuted, mean, 1.0)
 
 
 def _largest_weights(low: float, high: float) -> tuple[float, ...]:
@@ -365,7 +365,7 @@ def _score(x: float) -> float:
     return 1 - x / (1 - x) if x < 1 else -math.inf
 
 
-R_SQUARED: Metric = Metric("R2", measure_r_squared, "as for normal errors", least=-math.inf, numbers=True)
+R_SQUARED: Metric = Metric("R2", measure_r_squared, "as for normal errors", least=-math.inf, is_regression=True)
 
 
 def measure_absolute(
@@ -399,10 +399,10 @@ def width(model: Released) -> float:
 
 
 ABSOLUTE_ERROR: Metric = Metric(
-    "mean absolute error", measure_absolute, SAMPLING, most=math.inf, by_group=True, numbers=True
+    "mean absolute error", measure_absolute, SAMPLING, most=math.inf, by_group=True, is_regression=True
 )
 ROOT_SQUARED_ERROR: Metric = Metric(
-    "root mean squared error", measure_root, SAMPLING, most=math.inf, by_group=True, numbers=True
+    "root mean squared error", measure_root, SAMPLING, most=math.inf, by_group=True, is_regression=True
 )
 
 
@@ -514,7 +514,7 @@ def _numbers(y: object) -> Floats:
 class ExactScore(NamedTuple):
     """A score, the number of rows, the interval's name, and its ends where they are not value -+ sampling."""
 
-    found: Measured
+    measured: Measured
     n: int
     sampling: str
     ends: tuple[float, float] | None = None

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, Spectrum, half_width, kept
+from discreet.curator.metrics.intervals import Measured, Metric, Noise, Part, Spectrum, half_width, interval_end
 from discreet.curator.metrics.noisy_sums import ROUNDING, NoisySums, Values
 from discreet.curator.metrics.row_values import MarginCells, RankCells, Released, ends
 from discreet.typing import Floats
@@ -155,7 +155,9 @@ class _Area:
             allowed = self.noise.combined(combined, noise) + self._remainder(area, remainder)
             return abs(pairs - area * product) > allowed + ties + rounding * float(np.abs(combined).sum())
 
-        low, high = (0.0, 1.0) if refuted(value) else (kept(refuted, value, 0.0), kept(refuted, value, 1.0))
+        low, high = (
+            (0.0, 1.0) if refuted(value) else (interval_end(refuted, value, 0.0), interval_end(refuted, value, 1.0))
+        )
         return Measured(value, low, high, half_width(level) * _spread(value, positives, negatives))
 
     def _test(self) -> tuple[Floats, Floats, float, float]:

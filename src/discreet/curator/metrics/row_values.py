@@ -9,11 +9,12 @@ matrix product the last bits of a row's result can depend on its neighbors in th
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from discreet.bounds import Bounds
+from discreet.curator.records.containers import Table
 from discreet.curator.records.stream import RecordStream, Watch, in_place
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
@@ -50,7 +51,7 @@ class Released:
             out += np.clip(offsets, *self.bounds.offsets)[:, None]
         return out
 
-    def sparse_margins(self, csr: Any) -> Floats:
+    def sparse_margins(self, csr: Table) -> Floats:
         """The same of compressed rows in canonical form, whose absent entries are 0 and within every range."""
         n, outputs = csr.shape[0], len(self.coef)
         row = np.repeat(np.arange(n), np.diff(csr.indptr))
@@ -64,7 +65,7 @@ class Released:
         out[row[~finite]] = np.nan
         return out
 
-    def known(self, targets: Floats) -> Floats:
+    def valid_targets(self, targets: Floats) -> Floats:
         """The targets, NaN in place of what is no class: a stream's labels are whatever its maker wrote."""
         if not self.is_classifier:
             return targets
@@ -101,11 +102,11 @@ class Released:
 
     def predictions(self, margins: Floats) -> Floats:
         """The predicted number; one at a time where there is an exponential, whose vector form need not be row-pure."""
-        one = margins[:, 0]
+        margin = margins[:, 0]
         if not self.loss.log_link:
-            return one
+            return margin
         limit = self.loss.prediction_limit
-        return np.array([math.exp(m) for m in np.clip(one, -limit, limit).tolist()], dtype=np.float64)
+        return np.array([math.exp(m) for m in np.clip(margin, -limit, limit).tolist()], dtype=np.float64)
 
 
 def _sigmoid(margin: float) -> float:
@@ -137,7 +138,7 @@ class Groups:
     columns: tuple[int, ...]
     middle: float
 
-    def of(self, features: Any) -> Floats:
+    def of(self, features: Table) -> Floats:
         """The group of each row; NaN where it belongs to none."""
         chosen = features[:, list(self.columns)]
         values = np.asarray(chosen.toarray() if hasattr(chosen, "toarray") else chosen)
@@ -253,8 +254,8 @@ class Scoring:
 
     def values(self, margins: Floats, targets: Floats, features: object) -> Floats:
         """Return what is kept of some rows."""
-        found = ROW_VALUES[self.metric](self.model, margins, self.model.known(targets))
-        return found if self.groups is None else np.column_stack([found, self.groups.of(features)])
+        values = ROW_VALUES[self.metric](self.model, margins, self.model.valid_targets(targets))
+        return values if self.groups is None else np.column_stack([values, self.groups.of(features)])
 
     @property
     def nothing(self) -> Floats:
@@ -282,7 +283,7 @@ class Cells(Protocol):
         """The number of columns."""
         ...
 
-    def __call__(self, values: Floats) -> Any:
+    def __call__(self, values: Floats) -> Table:
         """Return the table, dense or compressed by rows."""
         ...
 
@@ -298,7 +299,7 @@ class ShareCells:
         """Two cells per group."""
         return 2 * self.groups
 
-    def __call__(self, values: Floats) -> Any:
+    def __call__(self, values: Floats) -> Table:
         shares = values[:, 0]
         groups = values[:, 1] if values.shape[1] > 1 else np.zeros(len(values))
         scored = np.isfinite(shares) & np.isfinite(groups)
@@ -313,7 +314,7 @@ class PairCells:
     width: int
     size: int
 
-    def __call__(self, values: Floats) -> Any:
+    def __call__(self, values: Floats) -> Table:
         scored = np.isfinite(values).all(axis=1)
         cells = np.where(scored, self.width * values[:, 0] + values[:, 1], -1.0).astype(np.int64)
         return one_hot(cells, self.size)
@@ -325,7 +326,7 @@ class MomentCells:
 
     size: int = 4
 
-    def __call__(self, values: Floats) -> Any:
+    def __call__(self, values: Floats) -> Table:
         u, v = values[:, 0], values[:, 1]
         roots = [(1 + u) / 2, (1 - u) / 2, np.sqrt((1 - u * u) / 2)]
         return np.column_stack([math.sqrt(MOMENTS) * np.column_stack(roots), np.abs(u - v) / 2])
@@ -348,7 +349,7 @@ class MarginCells:
         """The cells of one class, or of both."""
         return self.bins * (2 if self.by_class else 1)
 
-    def __call__(self, values: Floats) -> Any:
+    def __call__(self, values: Floats) -> Table:
         scored = np.isfinite(values[:, 0])
         bins = np.searchsorted(self.edges, np.where(scored, values[:, 0], 0.0), side="right")
         above = self.bins * (values[:, 1] > 0) if self.by_class else 0
@@ -367,14 +368,14 @@ class RankCells:
     above: Floats
     size: int = 4
 
-    def __call__(self, values: Floats) -> Any:
+    def __call__(self, values: Floats) -> Table:
         scored = np.isfinite(values[:, 0])
         bins = np.searchsorted(self.edges, np.where(scored, values[:, 0], 0.0), side="right")
         positive = values[:, 1] > 0
         out = np.zeros((len(bins), 4))
-        for at, numbers, mine in ((0, self.below, positive), (2, self.above, ~positive)):
-            low, high = ends(numbers)
-            part = np.clip((numbers - low) / (high - low), 0.0, 1.0)[bins]
+        for at, ranks, mine in ((0, self.below, positive), (2, self.above, ~positive)):
+            low, high = ends(ranks)
+            part = np.clip((ranks - low) / (high - low), 0.0, 1.0)[bins]
             out[:, at] = np.where(mine & scored, np.sqrt(part), 0.0)
             out[:, at + 1] = np.where(mine & scored, np.sqrt(1 - part), 0.0)
         return out
@@ -386,7 +387,7 @@ def ends(values: Floats) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
-def one_hot(cells: Integers, size: int) -> Any:
+def one_hot(cells: Integers, size: int) -> Table:
     """Rows with a 1 in their cell, as compressed rows; a negative cell is the null row."""
     from scipy.sparse import csr_array
 
@@ -395,12 +396,12 @@ def one_hot(cells: Integers, size: int) -> Any:
     return csr_array((np.ones(int(ends[-1])), cells[inside], ends), shape=(len(cells), size))
 
 
-def two_parts(values: Floats, place: Integers, size: int) -> Any:
+def two_parts(values: Floats, place: Integers, size: int) -> Table:
     """Rows with 1 - v and v, as squares, in the two cells of their place; a negative place is the null row."""
     from scipy.sparse import csr_array
 
-    kept = place >= 0
-    ends = 2 * np.concatenate([[0], np.cumsum(kept)])
-    squares = np.column_stack([1.0 - values[kept], values[kept]])
-    cells = 2 * place[kept, None] + np.arange(2)
+    inside = place >= 0
+    ends = 2 * np.concatenate([[0], np.cumsum(inside)])
+    squares = np.column_stack([1.0 - values[inside], values[inside]])
+    cells = 2 * place[inside, None] + np.arange(2)
     return csr_array((np.sqrt(squares).ravel(), cells.ravel(), ends), shape=(len(values), 2 * size))

@@ -29,6 +29,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet.accounting.plan import Release
 from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
@@ -125,8 +126,8 @@ def select_coordinate(
     session: Session,
     w: Floats,
     *,
-    clips: Any,
-    smoothness: Any,
+    clips: ArrayLike,
+    smoothness: ArrayLike,
     n: float,
     rule: str = "gs",
     penalty: Penalty | None = None,
@@ -255,33 +256,33 @@ class ValueQuery(ExactSum):
         """Return the exact sum of clipped losses at each point: tiles for one output, rows for several."""
         records = engine.records
         w = np.stack([point.integers for point in self.points])
-        asked = (w, np.array([point.margin_scale(engine.grid) for point in self.points]), self.loss)
+        point = (w, np.array([point.margin_scale(engine.grid) for point in self.points]), self.loss)
         scales = engine.weights * self.scale
         limits = np.where(records.norms > 0, unit_bounds(self.bound, records), 0).astype(np.int64)
         if isinstance(engine, DenseEngine) and w.shape[1] == 1:
-            return self._over_tiles(engine, engine.tiled(scales), engine.tiled(limits), (w[:, 0], *asked[1:]))
+            return self._over_tiles(engine, engine.tiled(scales), engine.tiled(limits), (w[:, 0], *point[1:]))
         facts = (records.targets, scales, limits)
 
         def part(first: int, last: int) -> Integers:
             out = np.zeros(len(w), dtype=np.int64)
             if isinstance(engine, SparseEngine):
-                kernels.values_over_sparse_rows(*engine.rows, *facts, first, last, *asked, out)
+                kernels.values_over_sparse_rows(*engine.rows, *facts, first, last, *point, out)
             else:
-                kernels.values_over_rows(records.rows, *facts, first, last, *asked, out)
+                kernels.values_over_rows(records.rows, *facts, first, last, *point, out)
             return out
 
         work = len(w) * engine.rows[2].size if isinstance(engine, SparseEngine) else records.n_rows * w.size
         return engine.workers.sum(part, records.n_rows, work)
 
-    def _over_tiles(self, engine: DenseEngine, scales: Floats, limits: Integers, asked: tuple[Any, ...]) -> Integers:
+    def _over_tiles(self, engine: DenseEngine, scales: Floats, limits: Integers, point: tuple[Any, ...]) -> Integers:
         tiles = engine.tiles
 
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(len(self.points), dtype=np.int64), slice(first, last)
-            kernels.values_over_tiles(tiles.cells[cut], tiles.targets[cut], scales[cut], limits[cut], *asked, out)
+            kernels.values_over_tiles(tiles.cells[cut], tiles.targets[cut], scales[cut], limits[cut], *point, out)
             return out
 
-        return engine.workers.sum(part, len(tiles.cells), engine.records.n_rows * asked[0].size)
+        return engine.workers.sum(part, len(tiles.cells), engine.records.n_rows * point[0].size)
 
 
 QUERY = "noisy_score"
@@ -383,11 +384,11 @@ def noisy_score(session: Session, w: Floats, *, error: float = 1.0) -> float:
     release = session.spend(QUERY)
     unit = session.unit(release, 0.5)
     drawn = session.noise(release, unit, 1)
-    limits, found = (
+    limits, badness = (
         session.engine.total(ValueQuery((point,), score, unit.bound, float(unit.bound)))
         for score in (bad._replace(floor=1.0), bad)
     )
-    exact = limits - 2 * found
+    exact = limits - 2 * badness
     return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)
 
 
@@ -400,10 +401,10 @@ def scored_by(score: str, loss: Loss) -> Valued:
 
 def select_candidate(
     session: Session,
-    points: Any,
+    points: ArrayLike,
     *,
     loss_bound: float,
-    offsets: Any = None,
+    offsets: ArrayLike | None = None,
     rho: float | None = None,
     score: str = "loss",
 ) -> int:

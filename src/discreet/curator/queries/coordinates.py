@@ -6,9 +6,10 @@ Margins live as exact integers in doubles, on the fixed weight grid of ``lattice
 from __future__ import annotations  # nested functions would build their annotations on every call
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet.accounting.plan import Release
 from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
@@ -18,7 +19,7 @@ from discreet.curator.known_answers import check_coordinate_kernels, check_coord
 from discreet.curator.lattice.lattice import LEAST_CLIP, Unit, block_bounds, on_weight_grid, weight_room, weight_scale
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
-from discreet.penalties.base import prox_coordinate
+from discreet.penalties.base import Penalty, prox_coordinate
 from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ class CoordinateQuery(ExactSum):
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return exact sums of single gradient entries, one per column asked."""
-        asked = (self.columns, self.scales, self.bounds.astype(np.float64), self.margin_scale, self.loss)
+        sums = (self.columns, self.scales, self.bounds.astype(np.float64), self.margin_scale, self.loss)
         if isinstance(engine, SparseEngine):
             out = np.zeros(self.columns.size, dtype=np.int64)
-            kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), *asked, out)
+            kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), *sums, out)
             return out
         assert isinstance(engine, DenseEngine)
         used = np.union1d(np.flatnonzero(self.w), self.columns)
@@ -57,12 +58,12 @@ class CoordinateQuery(ExactSum):
             columns = np.searchsorted(used, self.columns)
             return replace(self, w=self.w[used], columns=columns).over(engine.narrowed(used))
         tiles = engine.tiles
-        margins, own = tiles.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
+        margins, row_bounds = tiles.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
 
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(self.columns.size, dtype=np.int64), slice(first, last)
-            facts = (tiles.cells[cut], margins[cut], tiles.targets[cut], tiles.weights[cut], own[:, cut])
-            kernels.coordinate_sums(*facts, *asked, np.empty(tiles.cells.shape[2]), out)
+            facts = (tiles.cells[cut], margins[cut], tiles.targets[cut], tiles.weights[cut], row_bounds[:, cut])
+            kernels.coordinate_sums(*facts, *sums, np.empty(tiles.cells.shape[2]), out)
             return out
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
@@ -103,7 +104,7 @@ class CoordinateProgram:
 
     w: Floats
     loss: Loss
-    penalty: Any
+    penalty: Penalty
     coordinates: Integers
     noise: Integers
     scales: Floats
@@ -118,21 +119,23 @@ class CoordinateProgram:
     def over(self, engine: LocalEngine) -> tuple[Floats, Floats]:
         """Return the integer weights after the program, and the sum of the iterates after each step, in grid units."""
         w, sums, bounds = self.w.copy(), np.zeros(self.w.size), np.array([self.bound])
-        asked = (
+        program = (
             self.coordinates, self.noise, w, sums, self.room, self.scales, float(self.bound), self.units, self.n,
             self.steps, self.margin_scale, self.to_grid, self.loss, self.penalty,
         )  # fmt: skip
         if isinstance(engine, SparseEngine):
-            kernels.sparse_coordinate_steps(*_sparse_facts(engine, self.w, bounds), *asked)
+            kernels.sparse_coordinate_steps(*_sparse_facts(engine, self.w, bounds), *program)
         else:
             assert isinstance(engine, DenseEngine)
             tiles = engine.tiles
-            own = person_bounds(bounds, tiles.shares, dimensions=2)
-            kernels.coordinate_steps(tiles.cells, tiles.margins(self.w), tiles.targets, tiles.weights, own, *asked)
+            row_bounds = person_bounds(bounds, tiles.shares, dimensions=2)
+            kernels.coordinate_steps(
+                tiles.cells, tiles.margins(self.w), tiles.targets, tiles.weights, row_bounds, *program
+            )
         return w, sums
 
 
-def _sparse_facts(engine: SparseEngine, w: Floats, bounds: Integers) -> tuple[Any, ...]:
+def _sparse_facts(engine: SparseEngine, w: Floats, bounds: Integers) -> tuple[object, ...]:
     """Return the columns, each record's margin next to its target, its weight, and each row's own bounds."""
     records = engine.records
     margins = np.column_stack((engine.margins(w), records.targets))
@@ -154,7 +157,7 @@ class CoordinateRun:
     mean: Floats
 
 
-def checked(session: Session, w: Floats, coordinates: Any, clips: Any) -> tuple[Integers, Floats]:
+def checked(session: Session, w: Floats, coordinates: ArrayLike, clips: ArrayLike) -> tuple[Integers, Floats]:
     """The coordinates and their clips, of the right kind for these records."""
     columns, limits = np.atleast_1d(np.asarray(coordinates)), np.atleast_1d(np.asarray(clips, dtype=np.float64))
     if len(session.domain.shape) != 1:
@@ -189,7 +192,7 @@ def coordinate_query(
     )
 
 
-def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, clips: Any) -> Floats:
+def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: ArrayLike, *, clips: ArrayLike) -> Floats:
     """Return entries of the gradient's SUM at ``w``: one coordinate or a block, each entry clipped, plus noise.
 
     Privacy
@@ -216,7 +219,14 @@ def noisy_coordinate_gradient(session: Session, w: Floats, coordinates: Any, *, 
 
 
 def noisy_coordinate_steps(
-    session: Session, w: Floats, coordinates: Any, *, clips: Any, steps: Any, penalty: Any, n: float
+    session: Session,
+    w: Floats,
+    coordinates: ArrayLike,
+    *,
+    clips: ArrayLike,
+    steps: ArrayLike,
+    penalty: Penalty,
+    n: float,
 ) -> CoordinateRun:
     """Take proximal coordinate steps w_j <- prox(w_j - step_j g_j), thousands in one compiled call.
 

@@ -133,12 +133,12 @@ class CellCounts:
             exchanged = 2 if query == CHECKS and session.budget.neighbors.n_is_public else session.factor
             factor = ROOT_TWO if exchanged == 2 and not use_l1 else exchanged
             unit = session.unit(release, float(per_record) if use_l1 else math.sqrt(per_record), factor)
-            one = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)
-            if one == 0:
+            weight = unit.bound // per_record if use_l1 else math.isqrt(unit.bound**2 // per_record)
+            if weight == 0:
                 raise Unsupported("a record is in too many cells for the lattice: count fewer columns at once")
             self._noise = session.noise(release, unit, size)
         self._session, self._release, self._unit, self._factor = session, release, unit, factor
-        self._one, self._per_record = one, per_record
+        self._weight, self._per_record = weight, per_record
         self._is_open = True
         self._exact, self._seen, self._rows = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), 0
 
@@ -152,11 +152,11 @@ class CellCounts:
         if cells.dtype != np.int64 or cells.ndim != 2 or cells.shape[1] != self._per_record:
             raise Unsupported("blocks of cells are 64-bit integers, one row per record and per_record columns")
         if shares is None:
-            weights = np.full(len(cells), self._one, dtype=np.int64)
+            weights = np.full(len(cells), self._weight, dtype=np.int64)
         elif shares.dtype != np.int64 or shares.shape != (len(cells),):
             raise Unsupported("shares are 64-bit integers, one for each row of a block")
         else:
-            weights = np.where(shares > 0, self._one // np.maximum(shares, 1), 0)
+            weights = np.where(shares > 0, self._weight // np.maximum(shares, 1), 0)
         add_counts(np.ascontiguousarray(cells), weights, self._rows, self._seen, self._exact)
         self._rows += len(cells)
 
@@ -164,7 +164,7 @@ class CellCounts:
         """Add how many rows are in each cell, counted where the rows are, by how many rows their persons have."""
         self._check_open()
         for share, rows in counts.items():
-            self._exact += self._one // share * rows
+            self._exact += self._weight // share * rows
 
     def released(self) -> NoisyCounts:
         """Return the noisy counts of what was added: once, and nothing is added afterwards."""
@@ -174,7 +174,7 @@ class CellCounts:
         with session.lock:
             noisy = session.release(self._release, unit, exact, exact + self._noise, factor=self._factor)
         deviation = 0.0 if unit.m is None else 2.0**unit.m * (math.sqrt(2.0) if session.uses_l1(self._release) else 1.0)
-        return NoisyCounts(noisy / self._one, deviation / self._one)
+        return NoisyCounts(noisy / self._weight, deviation / self._weight)
 
     def _check_open(self) -> None:
         """Refuse a second answer, which would tell the difference of two sums without noise."""
@@ -206,9 +206,9 @@ def planned_counts(priced: PricedPlan, n: int | None, size: int, per_record: int
     plan, budget = priced.plan, priced.budget
     if isinstance(plan, AdaptivePlan):
         raise Unsupported("private ranges are estimated within a fixed plan: declare the ranges, or use another solver")
-    asked = Plan([release for release in plan.releases if release.query == query])
+    counted = Plan([release for release in plan.releases if release.query == query])
     domain = Domain(np.ones(1), 1.0, n, budget.neighbors)
-    session = Session(_Unread(), domain, asked, budget, priced.noise_multiplier)
+    session = Session(_Unread(), domain, counted, budget, priced.noise_multiplier)
     return CellCounts(session, size, per_record, query=query)
 
 
@@ -225,8 +225,8 @@ def with_ranges(stream: RecordStream, priced: PricedPlan, n: int | None) -> Reco
         for cells in estimates.cells():
             counts.add(cells, None if shares is None else shares[rows : rows + len(cells)])
             rows += len(cells)
-    found = counts.released()
-    return estimates.settled(found.counts, found.noise_std, n)
+    noisy = counts.released()
+    return estimates.settled(noisy.counts, noisy.noise_std, n)
 
 
 def checks_of(stream: RecordStream, priced: PricedPlan, n: int | None) -> CellCounts | None:

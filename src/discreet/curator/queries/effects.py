@@ -148,8 +148,8 @@ class CurvatureQuery(EffectQuery):
                 cut = slice(begin, min(last, begin + _UNITS))
                 coefficients = np.empty((pairs, cut.stop - begin), dtype=np.int64)
                 kernels.coupling_coefficients(rows[cut], facts[cut], *point, coefficients)
-                for one, total in zip(coefficients, out, strict=True):
-                    outer_sums(rows[cut], one, total)
+                for coefficient, total in zip(coefficients, out, strict=True):
+                    outer_sums(rows[cut], coefficient, total)
             return out
 
         return engine.workers.sum(part, len(rows), rows.size * outputs * p)
@@ -314,8 +314,8 @@ def point_of(session: Session, w: Floats) -> tuple[Weights, Loss]:
 
 def _scaled(session: Session, unit: Unit, reach: float, power: int) -> tuple[float, float]:
     """Return lattice steps per unit of the grid (squared), and the reach in units of the grid."""
-    one = float(session.engine.grid.one)
-    return 1.0 / (unit.step * one**power), reach * one
+    unity = float(session.engine.grid.one)
+    return 1.0 / (unit.step * unity**power), reach * unity
 
 
 def root_two(session: Session) -> object:
@@ -435,13 +435,13 @@ def noisy_shells(session: Session, w: Floats, *, edges: Edges, reach: float, sla
     if not kinds:
         raise PlanViolation("shells need edges of at least one kind")
     release, unit = spend(session, "noisy_shells", w, math.sqrt(kinds), reach, root_two(session))
-    one = math.isqrt(unit.bound**2 // kinds)
+    share = math.isqrt(unit.bound**2 // kinds)
     sizes = edges.shells
     drawn = session.noise(release, unit, sum(sizes))
     grid = float(session.engine.grid.one)
-    query = ShellQuery(*point_of(session, w), one, grid, reach * grid, slack, edges)
+    query = ShellQuery(*point_of(session, w), share, grid, reach * grid, slack, edges)
     exact = session.engine.total(query)
-    released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / one  # type: ignore[arg-type]
-    spread = 0.0 if unit.m is None else 2.0**unit.m / one
+    released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / share  # type: ignore[arg-type]
+    spread = 0.0 if unit.m is None else 2.0**unit.m / share
     lengths, hessians, scores, columns = np.split(released, np.cumsum(sizes)[:-1])
     return Shells(lengths, hessians, scores, columns, spread)

@@ -3,7 +3,7 @@
 from __future__ import annotations  # nested functions would build their annotations on every call
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -108,7 +108,7 @@ class GradientQuery(ExactSum):
         entries = engine.rows[2].size // max(1, engine.records.n_rows)  # of a row
         return engine.workers.sum(part, len(chosen), len(self.weights.integers) * len(chosen) * entries)
 
-    def _points(self, grid: Grid) -> tuple[Any, ...]:
+    def _points(self, grid: Grid) -> tuple[object, ...]:
         """Return the weights and their margin scale as kernels take them; both points where there is an anchor."""
         w, scale = self.weights.integers, self.weights.margin_scale(grid)
         if self.anchor is not None:

@@ -28,8 +28,8 @@ import numpy as np
 from discreet.accounting.objective_perturbation import covers, perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
-from discreet.curator.certified.descent import MOST_CURVATURE
-from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
+from discreet.curator.certified.descent import MOST_CURVATURE, Objective
+from discreet.curator.certified.minimize import certified_gradient, minimize
 from discreet.curator.lattice.lattice import Unit
 from discreet.curator.lattice.noise import Draws
 from discreet.curator.session import Session
@@ -113,9 +113,9 @@ class Problem:
     def loss_for(self, loss: Loss, domain: Domain) -> Loss:
         """Return the loss (a proven one), or one that equals it on the ball and has bounded gradients everywhere."""
         require_proof(loss, domain)
-        found = loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
-        require_proof(found, domain)
-        return found
+        bounded = loss if self.clip is not None else lipschitz_within(loss, self.seen(domain), self.radius)
+        require_proof(bounded, domain)
+        return bounded
 
     def bound_for(self, loss: Loss, domain: Domain) -> float:
         """Return the bound on a record's gradient."""

@@ -153,15 +153,15 @@ class MagnitudeQuery(ExactSum):
 
 @dataclass(frozen=True)
 class TargetQuery(ExactSum):
-    """Sums of t and of t^2, t the target from ``center`` over ``half``, in ``one`` lattice steps per unit."""
+    """Sums of t and of t^2, t the target from ``center`` over ``half``, in ``unity`` lattice steps per unit."""
 
-    one: int
+    unity: int
     center: float
     half: float
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return both exact sums, of integers toward zero; a person's are averaged over the rows."""
-        records, entries = engine.records, unit_bounds(self.one, engine.records)
+        records, entries = engine.records, unit_bounds(self.unity, engine.records)
         t = np.clip((records.targets - self.center) / self.half, -1.0, 1.0) * (records.norms > 0)
         weights = 1.0 if records.weights is None else records.weights
         return np.array([_total(weights * t, entries), _total(weights * t * t, entries)])
@@ -384,9 +384,9 @@ def noisy_target_moments(session: Session, *, n: float) -> tuple[float, float]:
     unit = session.unit(release, math.sqrt(2.0))
     drawn = session.noise(release, unit, 2)
     low, high = session.domain.target_range
-    one = unit.bound // 2 if session.uses_l1(release) else math.isqrt(unit.bound**2 // 2)
-    exact = session.engine.total(TargetQuery(one, (low + high) / 2.0, half_range(low, high)))
-    released = session.release(release, unit, exact, exact + drawn) / (one * n)
+    unity = unit.bound // 2 if session.uses_l1(release) else math.isqrt(unit.bound**2 // 2)
+    exact = session.engine.total(TargetQuery(unity, (low + high) / 2.0, half_range(low, high)))
+    released = session.release(release, unit, exact, exact + drawn) / (unity * n)
     return float(released[0]), float(released[1])
 
 

@@ -31,8 +31,9 @@ import numpy as np
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain
+from discreet.curator.certified.descent import Objective
 from discreet.curator.certified.float_passes import Smooth
-from discreet.curator.certified.minimize import Objective, minimize
+from discreet.curator.certified.minimize import minimize
 from discreet.curator.engines.base import LocalEngine
 from discreet.curator.lattice.lattice import Unit
 from discreet.curator.lattice.noise import Draws

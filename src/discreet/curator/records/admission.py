@@ -17,13 +17,21 @@ from discreet.bounds import Bounds
 from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels import encode
 from discreet.curator.lattice.lattice import COARSE, FINE, Grid
-from discreet.curator.records.containers import are_numbers, as_array, cells_of, is_sparse, kinds_of, one_dimensional
+from discreet.curator.records.containers import (
+    Table,
+    are_numbers,
+    as_array,
+    cells_of,
+    is_sparse,
+    kinds_of,
+    one_dimensional,
+)
 from discreet.curator.records.storage import MEMORY, Storage, storage_for
 from discreet.curator.unquoted import unquoted
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
-from discreet.typing import Booleans, Floats, Integers
+from discreet.typing import Array, Booleans, Floats, Integers
 
 _BLOCK_VALUES = 1 << 20
 _NARROW = 1 / 16
@@ -117,8 +125,8 @@ class TargetScaling:
             targets = (targets - self.center) / self.scale
         if total is None:
             return targets, None
-        known = np.isfinite(total) & (total > 0.0)
-        return np.where(known, targets, np.nan), np.where(known, np.minimum(total, 1.0), 0.0)
+        is_weighted = np.isfinite(total) & (total > 0.0)
+        return np.where(is_weighted, targets, np.nan), np.where(is_weighted, np.minimum(total, 1.0), 0.0)
 
     def _weights(self, positions: Floats, weights: Floats | None) -> Floats | None:
         """Return declared and given weights, each over the largest one."""
@@ -222,7 +230,7 @@ class Records:
         return self.n_rows if self.starts is None else len(self.starts) - 1
 
 
-def numbers(values: Any) -> Floats:
+def numbers(values: Table) -> Floats:
     """Values as float64, NaN where a cell is no real number."""
     if hasattr(values, "iloc"):
         return _frame_numbers(values)
@@ -234,14 +242,14 @@ def numbers(values: Any) -> Floats:
     return flat.reshape(array.shape)
 
 
-def _frame_numbers(frame: Any) -> Floats:
+def _frame_numbers(frame: Table) -> Floats:
     if all(kind in "fiub" for kind in kinds_of(frame)):
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     return numbers(frame.to_numpy(dtype=object))
 
 
-def check_containers(X: Any, groups: Any, scaling: Scaling) -> None:
+def check_containers(X: Table, groups: Table, scaling: Scaling) -> None:
     """Refuse what the containers alone show to be wrong, before anything is charged or read."""
     if groups is not None and not (hasattr(groups, "__len__") and len(groups) == X.shape[0]):
         raise Unsupported("groups must name one person for each row of X")
@@ -254,7 +262,7 @@ def check_containers(X: Any, groups: Any, scaling: Scaling) -> None:
             )
 
 
-def class_indices(y: Any, classes: Sequence[Any]) -> Floats:
+def class_indices(y: Table, classes: Sequence[object]) -> Floats:
     """Each label's position among the declared classes; NaN for any other label."""
     labels = one_dimensional(y)
     numeric = are_numbers(classes)
@@ -275,7 +283,7 @@ def class_indices(y: Any, classes: Sequence[Any]) -> Floats:
     return out
 
 
-def blocks(X: Any, n: int, width: int, begin: int = 0) -> Iterator[tuple[int, int, Floats]]:
+def blocks(X: Table, n: int, width: int, begin: int = 0) -> Iterator[tuple[int, int, Floats]]:
     """Runs of rows from ``begin`` to ``n`` as numbers, with where they start and end."""
     step = max(1, _BLOCK_VALUES // max(1, width))
     for first in range(begin, n, step):
@@ -284,12 +292,12 @@ def blocks(X: Any, n: int, width: int, begin: int = 0) -> Iterator[tuple[int, in
         yield first, last, numbers(part)
 
 
-def _numbered(names: NDArray[Any]) -> Integers:
+def _numbered(names: Array) -> Integers:
     """Equal names get equal numbers, whatever their types (1, 1.0 and True are one person); missing ones share one.
 
     So do objects of other classes than Python's, numpy's and pandas': comparing them would run code of their own.
     """
-    seen: dict[Any, int] = {}
+    seen: dict[object, int] = {}
     numbered = np.empty(len(names), dtype=np.int64)
     for i, name in enumerate(names.tolist()):
         key = name if is_name(name) and not is_nothing(name) else None
@@ -300,14 +308,14 @@ def _numbered(names: NDArray[Any]) -> Integers:
     return numbered
 
 
-def names_of(groups: Any) -> NDArray[Any]:
+def names_of(groups: Table) -> Array:
     """Return the persons' names as an array, each exactly as it is; an empty one where they are no column."""
     if getattr(groups, "ndim", 1) != 1:
         return np.asarray(groups)
     return cells_of(groups) if hasattr(groups, "__len__") else np.empty(0)
 
 
-def grouping(groups: Any, n: int) -> tuple[Integers, Integers, Integers]:
+def grouping(groups: Table, n: int) -> tuple[Integers, Integers, Integers]:
     """An order that puts each person's rows together; where each person starts; each row's number of siblings.
 
     Persons stand in the order of their names where these are of one type, and of their first rows where they are not.
@@ -333,16 +341,16 @@ def rows_of_units(units: Integers, starts: Integers | None) -> Integers:
     return rows
 
 
-def taken(X: Any, rows: Integers) -> Any:
+def taken(X: Table, rows: Integers) -> Table:
     """Return some rows of an array, a frame or compressed rows, in this order."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def admit(
-    X: Any,
+    X: Table,
     targets: Floats,
     scaling: Scaling,
-    groups: Any = None,
+    groups: Table = None,
     *,
     storage: Storage | None = None,
     weights: Floats | None = None,
@@ -384,17 +392,17 @@ def admit(
     return Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage, weights)
 
 
-def encoding_of(scaling: Scaling) -> tuple[Any, ...]:
+def encoding_of(scaling: Scaling) -> tuple[object, ...]:
     """The declared numbers that the kernels encode a row by."""
-    one, n_columns = scaling.grid.one, len(scaling.scale)
-    inverse = np.divide(one, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
+    unity, n_columns = scaling.grid.one, len(scaling.scale)
+    inverse = np.divide(unity, scaling.scale, out=np.zeros(n_columns), where=scaling.scale > 0)
     longest = -1  # no bound but the ranges'
     if scaling.row_norm is not None:
-        longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * one)
-    return scaling.low - scaling.center, scaling.high - scaling.center, inverse, one, longest, scaling.intercept
+        longest = int(min(scaling.row_norm, math.sqrt(n_columns) + 1.0) * unity)
+    return scaling.low - scaling.center, scaling.high - scaling.center, inverse, unity, longest, scaling.intercept
 
 
-def compressed(X: Any) -> Any:
+def compressed(X: Table) -> Table:
     """Return a copy in compressed rows whose index arrays have been checked: they can be cut."""
     csr = X.tocsr(copy=True)
     with unquoted("the sparse matrix is malformed: its index arrays do not describe its shape", ValueError):
@@ -402,7 +410,7 @@ def compressed(X: Any) -> Any:
     return csr
 
 
-def canonical(X: Any) -> Any:
+def canonical(X: Table) -> Table:
     """Return a copy in compressed rows of doubles, its duplicate entries added up."""
     with np.errstate(all="ignore"):
         csr = compressed(X.astype(np.float64))
@@ -411,7 +419,7 @@ def canonical(X: Any) -> Any:
 
 
 def _encode_sparse(
-    csr: Any, valid: Booleans, declared: tuple[Any, ...], scaling: Scaling, norms: Any, sums: Any
+    csr: Table, valid: Booleans, declared: tuple[object, ...], scaling: Scaling, norms: Integers, sums: Integers
 ) -> tuple[Integers, NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
     n, n_columns = csr.shape
     extra = scaling.width - n_columns

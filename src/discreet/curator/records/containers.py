@@ -7,13 +7,16 @@ its cells hold.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.unquoted import unquoted
 from discreet.errors import MissingBounds, Unsupported
+from discreet.typing import Array
+
+Table: TypeAlias = Any
+"""What users hand over: rows or a column, as a list, an array, a frame, a sparse matrix, another library's table."""
 
 _NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
 """Kinds of types as numpy names them: numbers and truth; texts and bytes; complex, durations, dates, structures."""
@@ -24,7 +27,7 @@ ELSEWHERE = (
 )
 
 
-def container_of(X: Any) -> Any:
+def container_of(X: Table) -> Table:
     """Return X, as a data frame of the same columns where it is another library's table (Arrow, polars)."""
     if is_dask(X) or getattr(X, "elsewhere", None) is not None:
         raise Unsupported(ELSEWHERE)
@@ -35,7 +38,7 @@ def container_of(X: Any) -> Any:
     return _from_arrow(X) if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__") else X
 
 
-def _from_arrow(table: Any) -> Any:
+def _from_arrow(table: Table) -> Table:
     """Return a pandas frame (or column) on the same Arrow memory: each column keeps the type that it declares."""
     with unquoted("tables of Arrow and polars need pandas and pyarrow: install discreet[tables]", ImportError):
         import pandas as pd
@@ -50,22 +53,22 @@ def _from_arrow(table: Any) -> Any:
         return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)  # a stream may read a file on the way
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: Table) -> bool:
     """Return whether X is a Dask collection of rows (without importing Dask)."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
-def column_names(X: Any) -> list[str] | None:
+def column_names(X: Table) -> list[str] | None:
     """Return the names of the columns, where the container has them."""
     return [str(name) for name in X.columns] if hasattr(X, "iloc") and hasattr(X, "columns") else None
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: Table) -> bool:
     """Return whether X is a scipy sparse matrix or array (without importing scipy)."""
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
 
-def two_dimensional(X: Any) -> Any:
+def two_dimensional(X: Table) -> Table:
     """Return X as something with a shape of length two, by its container alone."""
     X = container_of(X)
     table = is_sparse(X) or hasattr(X, "iloc")
@@ -84,7 +87,7 @@ def two_dimensional(X: Any) -> Any:
     return array
 
 
-def _refuse_texts(table: Any, kinds: Sequence[str]) -> None:
+def _refuse_texts(table: Table, kinds: Sequence[str]) -> None:
     if not any(kind in _TEXTS for kind in kinds):
         return
     names = column_names(table)
@@ -95,7 +98,7 @@ def _refuse_texts(table: Any, kinds: Sequence[str]) -> None:
     )
 
 
-def kinds_of(table: Any) -> list[str]:
+def kinds_of(table: Table) -> list[str]:
     """Return the kinds of types that a container declares, one per column where it has columns."""
     dtypes = table.dtypes if hasattr(table, "iloc") and table.ndim == 2 else [table.dtype]
     return [kind_of(dtype) for dtype in dtypes]
@@ -134,7 +137,7 @@ def _kind_of_arrow(stored: Any) -> str:
     return "O"
 
 
-def as_array(X: Any) -> NDArray[Any]:
+def as_array(X: Table) -> Array:
     """Return a list of rows as an array whose type and shape do not depend on what a cell contains."""
     if hasattr(X, "__array__"):
         return np.asarray(X)
@@ -151,13 +154,13 @@ def as_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def cells_of(column: Any) -> NDArray[Any]:
+def cells_of(column: Table) -> Array:
     """Return a column as a flat array, whole numbers exactly: a null among them must not turn all into doubles."""
     column = container_of(column)
     dtype: Any = getattr(column, "dtype", None)
     if getattr(dtype, "categories", None) is not None:
         codes = column.cat.codes if hasattr(column, "cat") else column.codes
-        names: NDArray[Any] = np.full(len(dtype.categories) + 1, None, dtype=object)  # the last one for code -1
+        names: Array = np.full(len(dtype.categories) + 1, None, dtype=object)  # the last one for code -1
         names[:-1] = cells_of(dtype.categories)
         return np.asarray(names[np.asarray(codes)])
     if isinstance(dtype, np.dtype) or (dtype is not None and kind_of(dtype) not in "iu"):
@@ -170,7 +173,7 @@ def cells_of(column: Any) -> NDArray[Any]:
     return array
 
 
-def one_dimensional(y: Any) -> NDArray[Any]:
+def one_dimensional(y: Table) -> Array:
     """Return a column of targets as a flat array whose type does not depend on what a cell contains."""
     y = container_of(y)
     if not (hasattr(y, "__array__") or hasattr(y, "__len__")):
@@ -185,30 +188,30 @@ def one_dimensional(y: Any) -> NDArray[Any]:
     return array
 
 
-def target_kinds(y: Any) -> list[str]:
+def target_kinds(y: Table) -> list[str]:
     """Return the kind of type that targets are declared to have; nothing where the container declares none."""
     y = container_of(y)
     return kinds_of(y) if hasattr(y, "dtype") or hasattr(y, "dtypes") else []
 
 
-def check_targets(kinds: Sequence[str], classes: Sequence[Any] | None) -> None:
+def check_targets(kinds: Sequence[str], classes: Sequence[object] | None) -> None:
     """Refuse targets of a type that cannot hold a declared class, or a number where ``classes`` is None."""
-    texts, numbers = any(kind in _TEXTS for kind in kinds), any(kind in _NUMBERS for kind in kinds)
+    texts, is_numeric = any(kind in _TEXTS for kind in kinds), any(kind in _NUMBERS for kind in kinds)
     if classes is None:
         if texts:
             raise Unsupported("the target is declared as a range of numbers, and y is stored as text: convert it")
         return
     named = any(isinstance(label, str) for label in classes)
-    if (texts and are_numbers(classes)) or ("S" in kinds and named) or (numbers and not _has_number(classes)):
+    if (texts and are_numbers(classes)) or ("S" in kinds and named) or (is_numeric and not _has_number(classes)):
         raise MissingBounds(
             "the labels in y are of another type than the declared classes: declare them as they stand in y"
         )
 
 
-def are_numbers(classes: Sequence[Any]) -> bool:
+def are_numbers(classes: Sequence[object]) -> bool:
     """Return whether all labels are numbers."""
     return all(isinstance(label, (int, float, bool)) for label in classes)
 
 
-def _has_number(classes: Sequence[Any]) -> bool:
+def _has_number(classes: Sequence[object]) -> bool:
     return any(isinstance(label, (int, float, bool)) for label in classes)

@@ -9,9 +9,9 @@ a record with far-out features count less instead of pulling more. x is always t
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.bounds import Domain
 from discreet.curator.engines.threads import Workers
@@ -20,7 +20,10 @@ from discreet.curator.kernels.matrix_products import LANES, ROWS
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.records.admission import Records
 from discreet.errors import PlanViolation, Unsupported
-from discreet.typing import Floats
+from discreet.typing import Array, Floats, Integers
+
+Numbers = tuple[float, float]
+Compressed = tuple[Integers, NDArray[np.int32], Array]
 
 GRID_STEP = 2.0**-14
 """How far the rounding of admitted records may put a feature beyond its range."""
@@ -74,8 +77,8 @@ class Recoding:
         p, features = domain.n_features, domain.n_features - domain.intercept
         if self.center.shape != (features,) or self.scale.shape != (features,):
             raise PlanViolation(f"a recoding needs a center and a scale for each of {features} features")
-        numbers = (self.constant, self.target_center, self.target_scale, *self.center, *self.scale)
-        if not np.isfinite(numbers).all() or not (self.scale > 0).all() or not self.target_scale > 0:
+        values = (self.constant, self.target_center, self.target_scale, *self.center, *self.scale)
+        if not np.isfinite(values).all() or not (self.scale > 0).all() or not self.target_scale > 0:
             raise PlanViolation("a recoding needs finite numbers, and scales above 0")
         if not self.row_norm > 0 or (self.reach is not None and not 0 < self.reach < math.inf):
             raise PlanViolation("row_norm and reach bound lengths: give positive numbers")
@@ -188,7 +191,7 @@ class Placement:
             n_columns=self.n_columns, grid=self.grid,
         )  # fmt: skip
 
-    def _sparse(self, records: Records, limits: Any, onto: Any, facts: Any) -> Any:
+    def _sparse(self, records: Records, limits: Numbers, onto: Numbers, facts: tuple[Array, ...]) -> Compressed:
         assert records.sparse is not None
         indptr, indices, data = records.sparse
         matrix, inverse = self.recoding.matrix, 1.0 / self.recoding.scale
@@ -200,7 +203,9 @@ class Placement:
         )  # fmt: skip
         return indptr, indices, out
 
-    def _dense(self, records: Records, limits: Any, onto: Any, facts: Any, *, threads: int | None) -> Any:
+    def _dense(
+        self, records: Records, limits: Numbers, onto: Numbers, facts: tuple[Array, ...], *, threads: int | None
+    ) -> Array:
         rows, recoding = records.rows, self.recoding
         assert rows is not None
         matrix = np.empty((0, 0)) if recoding.matrix is None else recoding.matrix

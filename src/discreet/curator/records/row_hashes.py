@@ -1,7 +1,6 @@
 """The fingerprint of a table's features: from the records to what a ledger compares (``ledger/fingerprint.py``)."""
 
 import hashlib
-from typing import Any
 
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_sketches import RowHashes, RowSketch, row_secrets
@@ -21,7 +20,7 @@ class Sketcher:
         """Rows ``first`` to ``last`` of the table."""
         self._hashes.see(first, last, block)
 
-    def see_sparse(self, csr: Any) -> None:
+    def see_sparse(self, csr: containers.Table) -> None:
         """All rows of a sparse table."""
         self._hashes.see_sparse(csr)
 
@@ -38,7 +37,7 @@ def fingerprint_from(sketch: RowSketch, key: bytes) -> Fingerprint:
     return Fingerprint(digest.hexdigest(), sketch.smallest, sketch.rows)
 
 
-def fingerprint_of(X: Any, key: bytes) -> Fingerprint:
+def fingerprint_of(X: containers.Table, key: bytes) -> Fingerprint:
     """The fingerprint of a table under a key. Anyone who has the key can test guesses of records against it.
 
     Privacy

@@ -72,8 +72,8 @@ def _value_hash(bits, column, secret):  # type: ignore[no-untyped-def]
     magnitude = bits & uint32(0x7FFFFFFF)
     if magnitude == uint32(0):
         return uint64(0)
-    kept = uint32(0x7FC00000) if magnitude > uint32(0x7F800000) else bits
-    return _mixed((uint64(column) << uint64(32)) | uint64(kept), secret)
+    canonical = uint32(0x7FC00000) if magnitude > uint32(0x7F800000) else bits
+    return _mixed((uint64(column) << uint64(32)) | uint64(canonical), secret)
 
 
 @kernel()

@@ -12,26 +12,24 @@ not depend on the order of records.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.curator.lattice.noise import poisson_sample
 from discreet.curator.records import admission, containers
 from discreet.curator.records.stream import RecordStream, RowsElsewhere
 from discreet.errors import Unsupported
-from discreet.typing import Integers
+from discreet.typing import Array, Integers
 
 
 @dataclass(frozen=True, repr=False)
 class Part:
     """Some of the rows, as a fit takes them."""
 
-    X: Any
-    y: Any
-    groups: Any
+    X: containers.Table
+    y: containers.Table
+    groups: containers.Table
 
     @property
     def n_rows(self) -> int:
@@ -39,7 +37,9 @@ class Part:
         return len(self.y)
 
 
-def split(X: Any, y: Any, groups: Any, numerator: int, held_units: int | None = None) -> tuple[Part, Part]:
+def split(
+    X: containers.Table, y: containers.Table, groups: containers.Table, numerator: int, held_units: int | None = None
+) -> tuple[Part, Part]:
     """The records not drawn, and those drawn: ``held_units`` of them, or each with probability numerator / 2^16.
 
     Persons stay together.
@@ -77,5 +77,5 @@ def _drawn(n_units: int, numerator: int, held_units: int | None) -> Integers:
     return np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
 
 
-def _part(table: Any, targets: NDArray[Any], names: Any, rows: Integers) -> Part:
+def _part(table: containers.Table, targets: Array, names: containers.Table, rows: Integers) -> Part:
     return Part(admission.taken(table, rows), targets[rows], None if names is None else names[rows])

@@ -13,14 +13,15 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
 from discreet.curator.lattice.lattice import Grid
 from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
+from discreet.typing import Array
 
 Value = TypeVar("Value")
 
@@ -56,14 +57,14 @@ def _left_to_container() -> int | None:
 
 def _groups() -> list[Path]:
     """Return the folders that may hold this process' limits: its own control group's, and those above."""
-    found = [_GROUPS, _GROUPS / "memory"]
+    folders = [_GROUPS, _GROUPS / "memory"]
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
             _, kinds, path = line.split(":", 2)
             if kinds in ("", "memory"):
-                own = _GROUPS / kinds / path.lstrip("/")
-                found += [own, *own.parents[: len(own.relative_to(_GROUPS).parts)]]
-    return list(dict.fromkeys(found))
+                folder = _GROUPS / kinds / path.lstrip("/")
+                folders += [folder, *folder.parents[: len(folder.relative_to(_GROUPS).parts)]]
+    return list(dict.fromkeys(folders))
 
 
 def _left_to_process() -> int | None:
@@ -110,7 +111,7 @@ class Storage(Protocol):
         """Whether there is room for recoded copies: without it, rows are recoded in every pass."""
         ...
 
-    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an array of zeros: an entry that nothing writes holds nothing that was in memory before."""
         ...
 
@@ -122,7 +123,7 @@ class InMemory:
     holds_copies: bool = True
     on_disk = False
 
-    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an array in memory."""
         return np.zeros(shape, dtype=dtype)
 
@@ -134,7 +135,7 @@ class OnDisk:
     folder: Path
     on_disk = holds_copies = True
 
-    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """Return an array in a scratch file; the system keeps in memory what there is room for."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if size == 0:

@@ -20,7 +20,9 @@ from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import Storage, storage_for, within_memory
 from discreet.errors import Unsupported
-from discreet.typing import Booleans, Floats, Integers, Words
+from discreet.json_schemas import Json
+from discreet.losses.base import Loss
+from discreet.typing import Array, Booleans, Floats, Integers, Words
 
 if TYPE_CHECKING:
     from discreet.curator.metrics.row_values import Cells, Scoring
@@ -86,7 +88,7 @@ class Estimates(Counts, Protocol):
 class Checks(Counts, Protocol):
     """What is counted while blocks are read: each block brings its rows' cells."""
 
-    def described(self, counts: Floats, noise: float) -> dict[str, Any]:
+    def described(self, counts: Floats, noise: float) -> Json:
         """Return the noisy counts by name, for the certificate; ``noise`` is their standard deviation."""
         ...
 
@@ -105,11 +107,11 @@ class Elsewhere(Protocol):
     """Rows that this process does not read: workers of a cluster encode them, in parts, and keep them."""
 
     @property
-    def kept(self) -> Mapping[str, Any]:
+    def kept(self) -> Mapping[str, object]:
         """Where parts are kept, for certificates of fits whose number of rows is public."""
         ...
 
-    def check(self, plan: Plan, loss: Any) -> None:
+    def check(self, plan: Plan, loss: Loss) -> None:
         """Refuse, before anything is charged, what these rows cannot be asked, and workers that run other code."""
         ...
 
@@ -188,7 +190,7 @@ class RecordStream(ABC):
     columns: list[str]
     has_persons: bool = False
     once: bool = False
-    facts: Mapping[str, Any] = MappingProxyType({})
+    facts: Mapping[str, object] = MappingProxyType({})
     estimates: Estimates | None = None
     checks: Checks | None = None
     reading: Reading | None = None
@@ -237,7 +239,7 @@ def in_place(stream: RecordStream) -> Iterator[tuple[slice, Block]]:
         raise Unsupported(CHANGED)
 
 
-def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, Any, Any]:
+def gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[Any, Any, Any]:
     """Read a stream into arrays as a fit takes them: features, targets (labels of ``classes``), and persons or None.
 
     For what must cut the rows into parts. All of them are held as doubles: call it after the charge.
@@ -245,7 +247,7 @@ def gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, 
     return within_memory(lambda: _gathered(stream, classes))
 
 
-def _gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any, Any, Any]:
+def _gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[Any, Any, Any]:
     n, n_columns = stream.shape
     features, targets = np.empty((n, n_columns)), np.empty(n)
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None
@@ -256,7 +258,7 @@ def _gathered(stream: RecordStream, classes: Sequence[Any] | None) -> tuple[Any,
     return features, targets if classes is None else _labels(targets, classes), persons
 
 
-def _labels(positions: Floats, classes: Sequence[Any]) -> NDArray[np.object_]:
+def _labels(positions: Floats, classes: Sequence[object]) -> NDArray[np.object_]:
     """Return the classes at these positions, None where there is none."""
     named = np.empty(len(classes) + 1, dtype=object)
     for i, label in enumerate(classes):
@@ -332,7 +334,7 @@ def admit_stream(
     return admission.Records(rows, None, targets, norms, sums, starts, shares, width, scaling.grid, storage, weights)
 
 
-def _ordered(column: NDArray[Any], order: Integers, storage: Storage) -> NDArray[Any]:
+def _ordered(column: Array, order: Integers, storage: Storage) -> Array:
     """Return rows in another order, a block at a time."""
     out = storage.zeros(column.shape, column.dtype)
     for first in range(0, len(order), _ORDERED_ROWS):

@@ -527,26 +527,26 @@ class Layout:
         """Return offsets, or the logarithms of exposures, within their declared range; NaN where there is none."""
         offset = self.schema.offset
         assert offset is not None
-        numbers = self._numbers_within(column, offset.range, states)
+        values = self._numbers_within(column, offset.range, states)
         if not offset.log:
-            return numbers
-        return np.array([math.log(number) for number in numbers.tolist()])  # the vector form need not be row-pure
+            return values
+        return np.array([math.log(number) for number in values.tolist()])  # the vector form need not be row-pure
 
     def _numbers_within(self, column: Column, ends: Range, states: States) -> Floats:
-        numbers = cells.numbers(column, self.missing)
+        values = cells.numbers(column, self.missing)
         if states.size:
-            states[:] = states_of_numbers(numbers, *ends)
-        return np.clip(numbers, *ends)
+            states[:] = states_of_numbers(values, *ends)
+        return np.clip(values, *ends)
 
     def targets(self, column: Column, states: States = NOT_ASKED) -> Floats:
         """Return a class's position, or a number, NaN for anything else; ``states`` receives what each cell holds."""
         target = self.schema.target
         assert target is not None
         if target.range is not None:
-            numbers = cells.numbers(column, self.missing)
+            values = cells.numbers(column, self.missing)
             if states.size:
-                states[:] = states_of_numbers(numbers, *target.range)
-            return numbers
+                states[:] = states_of_numbers(values, *target.range)
+            return values
         count = len(target.classes or ())
         positions = cells.positions(column, target.classes or (), self.missing)
         if states.size:

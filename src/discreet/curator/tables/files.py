@@ -168,7 +168,6 @@ class FileSource(Source):
         """All rows of these columns, file after file."""
 
     def read_ahead(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
-        """The same batches, read by another thread."""
         return read_ahead(self.batches(columns, rows))
 
 
@@ -193,7 +192,6 @@ class ParquetSource(FileSource):
         return self._rows
 
     def stored(self, column: str) -> list[pa.DataType]:
-        """How a column is stored in each file."""
         return [types[column] for types in self._types]
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
@@ -247,7 +245,6 @@ class CsvSource(FileSource):
         return self._rows
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Generator[Batch, None, None]:
-        """All rows of these columns, file after file."""
         for file, header in self._files:
             with _unquoted(file):
                 yield from _read_csv(file, header, list(columns), rows)

@@ -75,11 +75,9 @@ class Keeping(Source):
         self.names, self.kept, self.once = source.names, dict[str, pa.Array](), source.once
 
     def count(self) -> int:
-        """The number of rows."""
         return self._source.count()
 
     def stored(self, column: str) -> list[pa.DataType]:
-        """How a column is stored."""
         return self._source.stored(column)
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
@@ -131,11 +129,9 @@ class FrameSource(Source):
         return isinstance(self._table, pa.Table)
 
     def count(self) -> int:
-        """The number of rows."""
         return int(self._table.num_rows if self._is_arrow else len(self._table))
 
     def stored(self, column: str) -> list[pa.DataType]:
-        """How a column is stored."""
         if self._is_arrow:
             return [self._table.schema.field(self.names.index(column)).type]
         empty = self._table.iloc[:0, self.names.index(column)]
@@ -149,7 +145,6 @@ class FrameSource(Source):
             return []
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
-        """All rows of these columns."""
         places = [self.names.index(name) for name in columns]
         for first in range(0, self.count(), rows):
             last = min(self.count(), first + rows)
@@ -271,7 +266,6 @@ class StreamSource(Source):
         return self._rows
 
     def stored(self, column: str) -> list[pa.DataType]:
-        """How a column is stored."""
         return [self._types[self.names.index(column)]]
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
@@ -310,7 +304,6 @@ class LazySource(Source):
         return self._rows
 
     def stored(self, column: str) -> list[pa.DataType]:
-        """How a column is stored."""
         return [self._types[self.names.index(column)]]
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:

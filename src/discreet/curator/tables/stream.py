@@ -181,7 +181,6 @@ class TableStream(RecordStream):
         return stream
 
     def blocks(self) -> Iterator[Block]:
-        """All rows, in blocks, from the start."""
         rows = min(BATCH_ROWS, max(256, _BLOCK_VALUES // len(self.columns)))
         done = 0
         for batch in self._source.read_ahead(self._needed, rows):
@@ -218,15 +217,15 @@ class TableStream(RecordStream):
         if self._persons is None:
             assert self._person is not None
             missing, seen = frozenset(self._schema.missing_texts), self._names
-            numbers = [np.empty(0, dtype=np.int64)]
+            parts = [np.empty(0, dtype=np.int64)]
             for batch in self._source.read_ahead([self._person]):
                 names, codes = cells.coded_names(batch.columns[self._person], missing)
                 number_of_code = np.empty(len(names), dtype=np.int64)
                 used, first = np.unique(codes, return_index=True)
                 for code in used[np.argsort(first)].tolist():  # numbers in the order of rows, however names are stored
                     number_of_code[code] = seen.setdefault(names[code], len(seen))
-                numbers.append(number_of_code[codes])
-            self._persons = np.concatenate(numbers)
+                parts.append(number_of_code[codes])
+            self._persons = np.concatenate(parts)
         return self._persons
 
     def names(self) -> NDArray[np.object_]:
