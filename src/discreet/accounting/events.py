@@ -359,11 +359,9 @@ class Laplace(_Pure):
 
 
 @dataclass(frozen=True)
-class PureDP(_Pure):
-    """``count`` releases of which each is epsilon-DP and nothing more is known (e.g. permute-and-flip)."""
+class _OfEpsilon(_Pure):
+    """Releases of which each states its epsilon."""
 
-    kind: ClassVar[str] = "pure"
-    title: ClassVar[str] = "choices with noise"
     _positive: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
     count: int = 1
@@ -372,12 +370,20 @@ class PureDP(_Pure):
     def pure_epsilon(self) -> float:
         return self.epsilon
 
-    def with_noise(self, factor: float) -> "PureDP":
+    def with_noise(self, factor: float) -> Self:
         return replace(self, epsilon=self.epsilon / factor)
 
 
 @dataclass(frozen=True)
-class BoundedRange(_Pure):
+class PureDP(_OfEpsilon):
+    """``count`` releases of which each is epsilon-DP and nothing more is known (e.g. permute-and-flip)."""
+
+    kind: ClassVar[str] = "pure"
+    title: ClassVar[str] = "choices with noise"
+
+
+@dataclass(frozen=True)
+class BoundedRange(_OfEpsilon):
     """``count`` selections by the exponential mechanism (or Gumbel noise), each of range ``epsilon``.
 
     Bounded range: the log-ratios of one pair of neighbors lie in an interval of length epsilon. Each
@@ -386,16 +392,6 @@ class BoundedRange(_Pure):
 
     kind: ClassVar[str] = "bounded_range"
     title: ClassVar[str] = "choices by the exponential mechanism"
-    _positive: ClassVar[tuple[str, ...]] = ("epsilon",)
-    epsilon: float
-    count: int = 1
-
-    @property
-    def pure_epsilon(self) -> float:
-        return self.epsilon
-
-    def with_noise(self, factor: float) -> "BoundedRange":
-        return replace(self, epsilon=self.epsilon / factor)
 
     def log_moments(self, neighbors: Neighbors, orders: Floats, probability: float = 1.0) -> Floats:
         """Return the log-moments: of concentrated DP or of randomized response, whichever is less."""

@@ -20,7 +20,7 @@ from discreet.testing import seeded
 from tests.curator.clusters.parted import BINARY, MANY, MARGINS, MODELS, N, X, in_parts
 
 NAMES = np.random.default_rng(3).integers(0, N // 3, N).astype(float)
-KINDS = {name: "squared" if kind.numbers else "logistic" for name, kind in METRICS.items()}
+KINDS = {name: "squared" if kind.is_regression else "logistic" for name, kind in METRICS.items()}
 TARGETS = {"logistic": BINARY, "softmax": MANY, "squared": MARGINS}
 
 

@@ -46,7 +46,7 @@ they are means as above; the square root and the factor D are taken of what was 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -127,14 +127,15 @@ def share(
     return value, interval_end(refuted, value, 0.0), interval_end(refuted, value, 1.0)
 
 
-def measure_accuracy(
-    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
-) -> Measured:
-    """The noisy share of right rows among those that can be scored."""
-    return measure_shares(rows, names, noisy, level, counted=True)
+def mean_of_rows(
+    scale: Callable[[Released], float] = lambda model: 1.0, *, counted: bool = False
+) -> Callable[..., Measured]:
+    """Return the measure of a metric that is the mean of its rows' values, times ``scale``; see ``measure_shares``."""
 
+    def measure(model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()) -> Measured:
+        return measure_shares(rows, names, noisy, level, scale=scale(model), counted=counted)
 
-ACCURACY: Metric = Metric("accuracy", measure_accuracy, "binomial", by_group=True)
+    return measure
 
 
 def measure_balanced_accuracy(
@@ -146,29 +147,6 @@ def measure_balanced_accuracy(
     value, low, high = (float(np.mean([getattr(part, end) for part in parts])) for end in ("value", "low", "high"))
     sampling = float(np.linalg.norm([part.sampling for part in parts])) / len(classes)
     return Measured(value, low, high, sampling, parts)
-
-
-BALANCED_ACCURACY: Metric = Metric("balanced accuracy", measure_balanced_accuracy, "binomial")
-
-
-def measure_brier(
-    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
-) -> Measured:
-    """The mean of the rows' scores."""
-    return measure_shares(rows, names, noisy, level)
-
-
-BRIER: Metric = Metric("Brier score", measure_brier, SAMPLING, by_group=True, probabilities=True)
-
-
-def measure_log_loss(
-    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
-) -> Measured:
-    """The mean of the rows' losses."""
-    return measure_shares(rows, names, noisy, level, scale=MOST_LOG_LOSS)
-
-
-LOG_LOSS: Metric = Metric("log loss", measure_log_loss, SAMPLING, most=MOST_LOG_LOSS, by_group=True, probabilities=True)
 
 
 _ROUNDED = 1e-12
@@ -214,15 +192,6 @@ def _calibration_sampling(counts: Floats, level: float) -> float:
     return half_width(level) * 0.5 * float(np.sqrt(per_tenth).sum()) / total
 
 
-CALIBRATION: Metric = Metric(
-    "calibration error",
-    measure_calibration,
-    "at most that of a share",
-    probabilities=True,
-    two_classes=True,
-)
-
-
 def measure_confusion(
     model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
@@ -240,9 +209,6 @@ def measure_confusion(
     value, low, high = share(right, wrong, noise, 1 - level, count=size * size - size)
     spread = 0.5 if np.isnan(value) else float(np.sqrt(value * (1 - value)))
     return Measured(value, low, high, half_width(level) * spread / max(right + wrong, 1.0) ** 0.5, parts)
-
-
-CONFUSION: Metric = Metric("accuracy", measure_confusion, "binomial")
 
 
 ROOT_ERROR = "root mean squared error"
@@ -365,16 +331,6 @@ def _score(x: float) -> float:
     return 1 - x / (1 - x) if x < 1 else -math.inf
 
 
-R_SQUARED: Metric = Metric("R2", measure_r_squared, "as for normal errors", least=-math.inf, is_regression=True)
-
-
-def measure_absolute(
-    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
-) -> Measured:
-    """The mean absolute error."""
-    return measure_shares(rows, names, noisy, level, scale=width(model))
-
-
 def measure_root(
     model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
 ) -> Measured:
@@ -398,25 +354,26 @@ def width(model: Released) -> float:
     return high - low
 
 
-ABSOLUTE_ERROR: Metric = Metric(
-    "mean absolute error", measure_absolute, SAMPLING, most=math.inf, by_group=True, is_regression=True
-)
-ROOT_SQUARED_ERROR: Metric = Metric(
-    "root mean squared error", measure_root, SAMPLING, most=math.inf, by_group=True, is_regression=True
-)
-
-
 METRICS: dict[str, Metric] = {
-    "accuracy": ACCURACY,
+    "accuracy": Metric("accuracy", mean_of_rows(counted=True), "binomial", by_group=True),
     "auc": roc.METRIC,
-    "balanced_accuracy": BALANCED_ACCURACY,
-    "brier": BRIER,
-    "calibration": CALIBRATION,
-    "confusion": CONFUSION,
-    "log_loss": LOG_LOSS,
-    "mae": ABSOLUTE_ERROR,
-    "r2": R_SQUARED,
-    "rmse": ROOT_SQUARED_ERROR,
+    "balanced_accuracy": Metric("balanced accuracy", measure_balanced_accuracy, "binomial"),
+    "brier": Metric("Brier score", mean_of_rows(), SAMPLING, by_group=True, probabilities=True),
+    "calibration": Metric("calibration error", measure_calibration, SAMPLING, probabilities=True, two_classes=True),
+    "confusion": Metric("accuracy", measure_confusion, "binomial"),
+    "log_loss": Metric(
+        "log loss",
+        mean_of_rows(lambda model: MOST_LOG_LOSS),
+        SAMPLING,
+        most=MOST_LOG_LOSS,
+        by_group=True,
+        probabilities=True,
+    ),
+    "mae": Metric(
+        "mean absolute error", mean_of_rows(width), SAMPLING, most=math.inf, by_group=True, is_regression=True
+    ),
+    "r2": Metric("R2", measure_r_squared, "as for normal errors", least=-math.inf, is_regression=True),
+    "rmse": Metric(ROOT_ERROR, measure_root, SAMPLING, most=math.inf, by_group=True, is_regression=True),
 }
 
 
