@@ -67,11 +67,45 @@ def _at_log_of_target(loss, target):  # type: ignore[no-untyped-def]
     return value(loss, min(max(margin, -loss.limit), loss.limit), target)
 
 
+def _exps(values: Floats) -> Floats:
+    """Return exp of each value by itself: the vector form need not be row-pure."""
+    return np.array([math.exp(value) for value in values.tolist()])
+
+
+class _LogLink(Loss):
+    """What losses with a log link share."""
+
+    __slots__ = ()
+    task = "regression"
+    log_link = True
+    margin_name = "logarithm of the mean"
+
+    def typical_slope(self, target_bound: float) -> float:
+        """Return half of the typical curvature."""
+        return 0.5 * self.typical_curvature(target_bound)
+
+
+class _Capped(_LogLink):
+    """What losses with a field ``largest`` share: T, which larger targets are counted as."""
+
+    __slots__ = ()
+
+    @property
+    def lipschitz(self) -> float:
+        """A large margin with target 0, or a small one with target T."""
+        return self.lipschitz_for(self.largest)  # type: ignore[attr-defined]
+
+    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
+        """Return the loss whose T is the end of this range, in training coordinates."""
+        largest = ends[1] / self.target_place(ends, intercept=intercept)[1] or 1.0
+        return self._replace(largest=largest)  # type: ignore[attr-defined,no-any-return]
+
+
 class _PoissonFields(NamedTuple):
     limit: float
 
 
-class Poisson(_PoissonFields, Loss):
+class Poisson(_PoissonFields, _LogLink):
     """exp(m) - t m where |m| <= B, for a target t >= 0 and limit B, continued along its tangents outside.
 
     With v = m clipped to [-B, B]: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so
@@ -91,9 +125,6 @@ class Poisson(_PoissonFields, Loss):
     """
 
     __slots__ = ()
-    task = "regression"
-    log_link = True
-    margin_name = "logarithm of the mean"
     lipschitz = float("inf")
     proven = True
     offsets_weigh = True
@@ -123,16 +154,12 @@ class Poisson(_PoissonFields, Loss):
 
     def without_offsets(self, targets: Floats, offsets: Floats) -> tuple[Floats, Floats]:
         """Return rates per exposure e = exp(offset), weighted by it: exp(m + o) - t m = e (exp(m) - (t / e) m)."""
-        exposures = np.array([math.exp(offset) for offset in offsets.tolist()])  # the vector form need not be row-pure
+        exposures = _exps(offsets)
         return targets / exposures, exposures
 
     def offset_target_range(self, ends: tuple[float, float], offsets: tuple[float, float]) -> tuple[float, float]:
         """Return the rates of records of the largest exposure: weighted slopes of others are no larger."""
         return ends[0] * math.exp(-offsets[1]), ends[1] * math.exp(-offsets[1])
-
-    def typical_slope(self, target_bound: float) -> float:
-        """Return half of the typical curvature."""
-        return 0.5 * self.typical_curvature(target_bound)
 
     def typical_curvature(self, target_bound: float) -> float:
         """Return about the mean count: the bound exp(limit) is never met in the mean."""
@@ -171,7 +198,7 @@ class _NegativeBinomialFields(NamedTuple):
     largest: float
 
 
-class NegativeBinomial(_NegativeBinomialFields, Loss):
+class NegativeBinomial(_NegativeBinomialFields, _Capped):
     """(t + 1/a) log(1 + a exp(m)) - t m where |m| <= B, for a count t in [0, T] and dispersion a; linear outside.
 
     Counts vary by mean + a mean^2 (a near 0: Poisson). With v = m clipped to [-B, B] and t clipped to [0, T], the
@@ -196,9 +223,6 @@ class NegativeBinomial(_NegativeBinomialFields, Loss):
     """
 
     __slots__ = ()
-    task = "regression"
-    log_link = True
-    margin_name = "logarithm of the mean"
     proven = True
     has_standard_errors = False
 
@@ -216,15 +240,6 @@ class NegativeBinomial(_NegativeBinomialFields, Loss):
         return mean + self.dispersion * mean**2
 
     @property
-    def lipschitz(self) -> float:
-        """A large margin with target 0, or a small one with target T."""
-        return self.lipschitz_for(self.largest)
-
-    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
-        """Return the loss whose T is the end of this range, in training coordinates."""
-        return self._replace(largest=ends[1] / self.target_place(ends, intercept=intercept)[1] or 1.0)
-
-    @property
     def smoothness(self) -> float:
         """(1 + a T) / (4 a), or less where no margin within the limit reaches s = 1/2."""
         odds = self.dispersion * math.exp(min(self.limit, max(-self.limit, -math.log(self.dispersion))))
@@ -235,10 +250,6 @@ class NegativeBinomial(_NegativeBinomialFields, Loss):
         most = math.exp(min(self.limit, margin_bound))
         top, least = min(target_bound, self.largest), 1.0 / most
         return max(most / (1.0 + self.dispersion * most), (top - least) / (1.0 + self.dispersion * least))
-
-    def typical_slope(self, target_bound: float) -> float:
-        """Return half of the typical curvature."""
-        return 0.5 * self.typical_curvature(target_bound)
 
     def typical_curvature(self, target_bound: float) -> float:
         """Return that of a mean count of about a quarter of the range."""
@@ -288,7 +299,7 @@ class _TweedieFields(NamedTuple):
     largest: float
 
 
-class Tweedie(_TweedieFields, Loss):
+class Tweedie(_TweedieFields, _Capped):
     """e^(2 - p) / (2 - p) + t e^(1 - p) / (p - 1), e = exp(m), where |m| <= B, for t in [0, T]; linear outside.
 
     For amounts that are often exactly 0, such as claims: they vary by a factor times mean^p, 1 < p < 2. With v = m
@@ -315,9 +326,6 @@ class Tweedie(_TweedieFields, Loss):
     """
 
     __slots__ = ()
-    task = "regression"
-    log_link = True
-    margin_name = "logarithm of the mean"
     proven = True
     has_standard_errors = False
     unit_free = True
@@ -336,15 +344,6 @@ class Tweedie(_TweedieFields, Loss):
         return float(mean**self.power)
 
     @property
-    def lipschitz(self) -> float:
-        """A large margin with target 0, or a small one with target T."""
-        return self.lipschitz_for(self.largest)
-
-    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
-        """Return the loss whose T is the end of this range, in training coordinates."""
-        return self._replace(largest=ends[1] / self.target_place(ends, intercept=intercept)[1] or 1.0)
-
-    @property
     def smoothness(self) -> float:
         """The larger of (2 - p) exp((2 - p) m) + (p - 1) T exp(-(p - 1) m) at m = B and at m = -B: it is convex."""
         up, down = 2.0 - self.power, self.power - 1.0
@@ -358,17 +357,12 @@ class Tweedie(_TweedieFields, Loss):
 
     def without_offsets(self, targets: Floats, offsets: Floats) -> tuple[Floats, Floats]:
         """Return t / e for e = exp(offset), weighted by e^(2 - p), which the loss of m + o is a factor of."""
-        exposures = np.array([math.exp(offset) for offset in offsets.tolist()])  # the vector form need not be row-pure
-        weights = np.array([math.exp((2.0 - self.power) * offset) for offset in offsets.tolist()])
-        return targets / exposures, weights
+        exposures = _exps(offsets)
+        return targets / exposures, _exps((2.0 - self.power) * offsets)
 
     def offset_target_range(self, ends: tuple[float, float], offsets: tuple[float, float]) -> tuple[float, float]:
         """Return the range of t / e, and of its product with the weight over the largest weight."""
         return ends[0] * math.exp(-offsets[1]), ends[1] * math.exp(-offsets[0])
-
-    def typical_slope(self, target_bound: float) -> float:
-        """Return half of the typical curvature."""
-        return 0.5
 
     def typical_curvature(self, target_bound: float) -> float:
         """Return that of a mean of 1."""
@@ -412,7 +406,7 @@ class _GammaFields(NamedTuple):
     largest: float
 
 
-class Gamma(_GammaFields, Loss):
+class Gamma(_GammaFields, _Capped):
     """m + t exp(-m) where |m| <= B, for a target t in [0, T], continued along its tangents outside.
 
     For positive amounts, such as costs and durations, whose standard deviation grows with their mean. With v = m
@@ -434,9 +428,6 @@ class Gamma(_GammaFields, Loss):
     """
 
     __slots__ = ()
-    task = "regression"
-    log_link = True
-    margin_name = "logarithm of the mean"
     proven = True
     has_standard_errors = False
     unit_free = True
@@ -450,15 +441,6 @@ class Gamma(_GammaFields, Loss):
         return mean**2
 
     @property
-    def lipschitz(self) -> float:
-        """1, or T exp(B) - 1."""
-        return self.lipschitz_for(self.largest)
-
-    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
-        """Return the loss whose T is the end of this range, in training coordinates."""
-        return self._replace(largest=ends[1] / self.target_place(ends, intercept=intercept)[1] or 1.0)
-
-    @property
     def smoothness(self) -> float:
         """T exp(B)."""
         return self.largest * math.exp(self.limit)
@@ -469,16 +451,12 @@ class Gamma(_GammaFields, Loss):
 
     def without_offsets(self, targets: Floats, offsets: Floats) -> tuple[Floats, Floats]:
         """Return t / exp(offset), and weights of 1: m + o + t exp(-m - o)."""
-        exposures = np.array([math.exp(offset) for offset in offsets.tolist()])  # the vector form need not be row-pure
+        exposures = _exps(offsets)
         return targets / exposures, np.ones_like(targets)
 
     def offset_target_range(self, ends: tuple[float, float], offsets: tuple[float, float]) -> tuple[float, float]:
         """Return the range of t / exp(offset)."""
         return ends[0] * math.exp(-offsets[1]), ends[1] * math.exp(-offsets[0])
-
-    def typical_slope(self, target_bound: float) -> float:
-        """Return half of the typical curvature."""
-        return 0.5
 
     def typical_curvature(self, target_bound: float) -> float:
         """Return 1, the mean curvature where the mean is right."""
