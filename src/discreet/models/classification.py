@@ -110,9 +110,12 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
         >>> model.predict(X[:3]).shape
         (3,)
         """
+        return np.asarray(self.classes_[self._likeliest(X, offset)])
+
+    def _likeliest(self, X: object, offset: object) -> Array:
+        """Return the place of each row's likeliest class."""
         scores = self.decision_function(X, offset=offset)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 class DPLogisticRegression(WithInference, PrivateClassifier):

@@ -259,29 +259,10 @@ def carry_out(
 ) -> tuple[Answer, Certificate, Reservation | None]:
     """Reserve, answer, certify: what was declared, planned and priced before.
 
-    Parameters
-    ----------
-    data, loss, priced
-        The records, closed, and the plan at its price.
-    claims
-        Those of which one will be issued as a certificate.
-    answer
-        Reads the records, after the charge, and returns its answer, which of the claims holds, and what adds to it
-        what only the run tells.
-    opens
-        Whether the records are read by a curator of this very plan (``PrivateData.open``).
-    words
-        Those of ``Ledger.reserve``: charge_id, label, about.
-
-    Returns
-    -------
-    tuple
-        The answer, its certificate, and the charge; None without a ledger.
-
-    Raises
-    ------
-    AlreadyReleased
-        Where the same request was answered before.
+    ``claims`` are those of which one will be issued. ``answer`` reads the records, after the charge, and returns its
+    answer, which claim holds, and what adds to it what only the run tells. ``opens`` says whether the records are read
+    by a curator of this very plan. ``words`` are those of ``Ledger.reserve``. Returns the answer, its certificate, and
+    the charge (None without a ledger); raises ``AlreadyReleased`` where the same request was answered before.
     """
     data.check(priced, loss, opens=opens)
     reservation = data.reserve(priced, claims, **words)

@@ -124,25 +124,5 @@ class DPOrdinalRegression(PrivateClassifier):
         ends = np.ones((len(beyond), 1)), np.zeros((len(beyond), 1))
         return np.asarray(-np.diff(np.hstack([ends[0], beyond, ends[1]]), axis=1))
 
-    @lazily
-    def predict(self, X: object, *, offset: object = None) -> Array:
-        """Return the likeliest declared class of each row, features clipped to their declared ranges.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
-        offset : array-like of shape (n_samples,), default=None
-            Known parts of the linear predictor, as in ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-
-        Examples
-        --------
-        >>> model.predict(X[:3]).shape
-        (3,)
-        """
-        return np.asarray(self.classes_[self.predict_proba(X, offset=offset).argmax(axis=1)])
+    def _likeliest(self, X: object, offset: object) -> Array:
+        return np.asarray(self.predict_proba(X, offset=offset).argmax(axis=1))

@@ -88,20 +88,8 @@ def _written(label: Label, any_case: bool) -> dict[str, Label | None]:
 def final_step(model: DPLinearModel, coef: Floats, intercept: Floats) -> Any:
     """Return a scikit-learn estimator that maps features to the model's predictions by these coefficients.
 
-    Parameters
-    ----------
-    model : estimator
-        The fitted private model, which says what its margins mean.
-    coef : ndarray of shape (n_outputs, n_features)
-        Coefficients of the features that the estimator is given.
-    intercept : ndarray of shape (n_outputs,)
-        The intercepts.
-
-    Returns
-    -------
-    estimator
-        ``LogisticRegression`` where the model has probabilities, ``LinearSVC`` for other classifiers,
-        ``LinearRegression`` for numbers, within ``TransformedTargetRegressor``, which clips and exponentiates.
+    ``LogisticRegression`` where the model has probabilities, ``LinearSVC`` for other classifiers, ``LinearRegression``
+    for numbers, within ``TransformedTargetRegressor``, which clips and exponentiates.
     """
     if hasattr(model, "classes_"):
         if 1 < len(coef) < len(model.classes_):

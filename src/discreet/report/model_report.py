@@ -70,17 +70,7 @@ _RELATIONS = {
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that the fit took as public.
-
-    Parameters
-    ----------
-    name, text
-        What it is about, such as a column's name, and what is said: ``"number from 18 to 110"``.
-    source
-        ``"declared"`` by the owner; ``"estimated"``: a range found with noise, paid for from the budget and released;
-        ``"container"``: known from the form of the table, such as the number of rows; ``"given"``: numbers that the
-        user handed in, such as a start.
-    """
+    """Something that the fit took as public: its name, what is said of it, and a key of ``SOURCES``."""
 
     name: str
     text: str
@@ -91,30 +81,10 @@ class Fact:
 class ModelReport:
     """The report of a fitted model.
 
-    Parameters
-    ----------
-    title
-        Such as ``"Private model of readmission"``.
-    certificate
-        The model's certificate; it is embedded in the page.
-    coefficients, level, units
-        The coefficients, the level of their intervals, and what a coefficient is per what:
-        ``"log-odds per unit of the column"``, or a whole sentence.
-    facts
-        What was taken as public, column by column. Empty: as the certificate lists it.
-    spent
-        The ledger's statement of the data set after this fit; None without a ledger.
-    forecast
-        Of ``cost_forecast(estimator, n, p)``; None leaves the section out.
-    scores
-        Scores that may be shown.
-    steps
-        Names of the queries, one for each event of the certificate. Empty: those of the forecast's plan where they fit.
-    effects
-        The summary of effects for a population, shown in place of the coefficients; why there is none; None without
-        inference.
-    curves
-        The effects of numbers that may bend, drawn in place of their coefficients' marks.
+    ``level`` is that of the coefficients' intervals, ``units`` what a coefficient is per what. Without ``facts``, the
+    certificate's are shown. ``spent`` is the ledger's statement after this fit. ``steps`` name the query of each event;
+    without, those of the forecast's plan are taken where they fit. ``effects`` are shown in the place of coefficients,
+    or why there are none; ``curves`` are the effects of numbers that may bend.
     """
 
     title: str

@@ -152,20 +152,9 @@ class Simulated:
 
 @dataclass(frozen=True)
 class CostForecast:
-    """What privacy would cost at other budgets and on other tables.
+    """What privacy would cost at other budgets and on other tables, in ``score``; curves go through n and epsilon.
 
-    Parameters
-    ----------
-    n, p, epsilon
-        The table and the budget that were asked for; the curves go through them.
-    score
-        ``"accuracy"`` or ``"R2"``: what is lost.
-    over_epsilon, over_rows
-        The simulation. Empty where there was no time for one.
-    steps
-        The queries of the plan, in order.
-    remarks
-        How the numbers came about.
+    ``over_epsilon`` and ``over_rows`` are empty where there was no time to simulate; ``remarks`` say why.
     """
 
     n: int
@@ -192,22 +181,9 @@ def cost_forecast(
 ) -> CostForecast | None:
     """Forecast the cost of privacy for an estimator, fitted or not, for n rows and p columns. No data is read.
 
-    Parameters
-    ----------
-    estimator
-        A linear model of this library, as configured for the fit.
-    n, p
-        Rows (persons, where they are the unit) and columns that the estimator sees. p may be left out where its bounds
-        list them.
-    indicators
-        The columns of which at most one is on, group by group. None: the last third, in fours.
-    seconds
-        How long a simulation may compute before there is none.
-
-    Returns
-    -------
-    CostForecast or None
-        None where there is nothing to foresee: epsilon is infinite, or the settings cannot be planned without data.
+    ``indicators`` are the columns of which at most one is on, group by group (None: the last third, in fours);
+    ``seconds`` is how long a simulation may compute before there is none. None where there is nothing to foresee:
+    epsilon is infinite, or the settings cannot be planned without data.
     """
     from discreet.models.forecast.forecast import setting_of
 
