@@ -15,7 +15,7 @@ from discreet import DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.errors import PrivacyWarning
 from discreet.models import log_to_mlflow
 from discreet.models.words import AUTOLOG
-from discreet.schema import Number, Target
+from discreet.schema import Number, Offset, Target
 from tests.models.exports import COLUMNS, ESTIMATORS, METHODS, SCHEMA, fitted, fitted_table, frame, rows
 
 
@@ -57,6 +57,25 @@ def test_a_tables_pipeline_predicts_the_same(estimator, target):
     agree(model.predict(table), made.predict(table))
     if hasattr(model.estimator_, "predict_proba"):
         agree(model.predict_proba(table), made.predict_proba(table))
+
+
+OFFSETS = [Offset("days", (2, 365), log=True), Offset("days", (-3, 4))]
+
+
+def with_offsets(offset):
+    """A model whose margins have an offset, and rows with every kind of cell in its column."""
+    columns = {name: kind for name, kind in COLUMNS.items() if name != "age"}
+    facts = {"target": Target("age", range=(0, 120)), "offset": offset, "interactions": (("ward", "tenure"),)}
+    schema = replace(SCHEMA, columns=columns, **facts)
+    table = frame()
+    table["days"] = np.resize([7.0, 400.0, 0.5, np.nan, -9.0, np.inf, -np.inf, 2.5, -100.0], len(table))
+    return fitted_table(DPPoissonRegressor(epsilon=20.0, limit=3.0), schema, table), table
+
+
+@pytest.mark.parametrize("offset", OFFSETS, ids=["exposure", "offset"])
+def test_a_tables_pipeline_adds_the_offset(offset):
+    model, table = with_offsets(offset)
+    agree(model.predict(table), model.to_sklearn().predict(table))
 
 
 def test_it_runs_without_discreet(tmp_path):
@@ -136,6 +155,17 @@ def test_a_tables_graph_predicts_the_same(tmp_path):
     table[numbers] = table[numbers].astype(np.float32)  # what the graph is given
     found = outputs(model.to_onnx(tmp_path / "model.onnx"), inputs_of(table))
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(table), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("offset", OFFSETS, ids=["exposure", "offset"])
+def test_a_tables_graph_adds_the_offset(offset, tmp_path):
+    model, table = with_offsets(offset)
+    numbers = [name for name, kind in COLUMNS.items() if isinstance(kind, Number) and name != "hour"]
+    table[numbers] = table[numbers].astype(np.float32)
+    given = inputs_of(table) | {"days": table["days"].to_numpy(np.float32)[:, np.newaxis]}
+    del given["age"]
+    found = outputs(model.to_onnx(tmp_path / "model.onnx"), given)
+    np.testing.assert_allclose(found["prediction"][:, 0], model.predict(table), rtol=1e-6, atol=1e-6)
 
 
 # --- models in mlflow

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from discreet import (
@@ -62,8 +63,8 @@ def test_counts_with_weights_and_exposure(table, tmp_path):
     assert facts["schema"]["offset"] == {"column": "days", "range": [1.0, 30.0], "log": True}
     row = {name: values[:1] for name, values in few.items()}
     assert math.isclose(model.explain(row).score[0], math.log(model.predict(row)[0]), rel_tol=1e-6)
-    with pytest.raises(Unsupported, match="not exported"):
-        model.to_sklearn()
+    exported = model.to_sklearn().predict(pd.DataFrame(few))
+    np.testing.assert_allclose(exported, model.predict(few), rtol=1e-12)
     assert "days" in model.report().html()
 
 

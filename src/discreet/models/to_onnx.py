@@ -22,13 +22,13 @@ from discreet.models.to_sklearn import (
     OTHER_TEXT,
     encoded_cells,
     log_limit,
-    refuse_offsets,
+    missing_offset,
     spellings,
     spline_places,
     target_range,
 )
 from discreet.schema.cell_meaning import codes_of
-from discreet.schema.columns import Number
+from discreet.schema.columns import Number, Offset
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
@@ -86,7 +86,6 @@ def onnx_model(model: Any) -> Any:
     graph, fitted = Graph(onnx), getattr(model, "estimator_", model)
     coef, intercept = np.atleast_2d(fitted.coef_), np.atleast_1d(fitted.intercept_)
     if hasattr(model, "schema_"):
-        refuse_offsets(model.schema_)
         features = encoded_columns(graph, model.schema_)
     else:
         names = getattr(model, "feature_names_in_", None)
@@ -94,6 +93,8 @@ def onnx_model(model: Any) -> Any:
         features = graph.share(graph.input("X", model.n_features_in_), low, high)
         coef, intercept = coef * (high - low), intercept + coef @ low
     margins = graph.add("Gemm", features, graph.constant(coef.T), graph.constant(intercept))
+    if hasattr(model, "schema_") and model.schema_.offset is not None:
+        margins = graph.add("Add", margins, _offset(graph, model.schema_, model.schema_.offset))
     outputs = _outputs(graph, onnx, fitted, margins)
     onnx_graph = onnx.helper.make_graph(graph.nodes, type(fitted).__name__, graph.inputs, outputs, graph.constants)
     opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
@@ -187,6 +188,22 @@ def _factors(graph: Graph, features: str, width: int, places: list[int]) -> tupl
     )
 
 
+def _offset(graph: Graph, schema: Schema, offset: Offset) -> str:
+    """Add what the offset's column adds to the margin."""
+    x = graph.input(offset.column, 1)
+    held = _clipped(graph, x, *offset.range)
+    held = graph.add("Log", held) if offset.log else held
+    return graph.add("Where", _absent(graph, schema, x), graph.constant([missing_offset(offset)]), held)
+
+
+def _absent(graph: Graph, schema: Schema, x: str) -> str:
+    """Add whether there is no number."""
+    absent = graph.add("Or", graph.add("IsNaN", x), graph.add("IsInf", x))
+    for code in codes_of(frozenset(schema.missing_texts)):
+        absent = graph.add("Or", absent, graph.add("Equal", x, graph.constant([code])))
+    return absent
+
+
 def _labels(graph: Graph, schema: Schema, name: str) -> tuple[str, int]:
     texts = spellings(schema.columns[name], schema.missing_texts)
     table = encoded_cells(schema, name, [*texts.values(), OTHER_TEXT])
@@ -202,9 +219,7 @@ def _number(graph: Graph, schema: Schema, name: str) -> tuple[str, int]:
     assert isinstance(kind, Number)
     places = spline_places(kind)
     x = graph.input(name, 1)
-    absent = graph.add("Or", graph.add("IsNaN", x), graph.add("IsInf", x))
-    for code in codes_of(frozenset(schema.missing_texts)):
-        absent = graph.add("Or", absent, graph.add("Equal", x, graph.constant([code])))
+    absent = _absent(graph, schema, x)
     ramps = graph.share(x, places[:-1], places[1:])
     ramps = graph.add("Where", absent, graph.constant([0.0]), ramps)
     indicator = graph.add("Cast", absent, to=1)

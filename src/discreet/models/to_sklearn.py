@@ -8,6 +8,7 @@ that scikit-learn computes, and the features that the curator encodes are a line
                       an indicator of nothing
     names, levels,    one cell for each way to write a label or nothing, and one for any other text
     truth
+    offset            itself, or its logarithm, within its declared range
 
 So with encoded = T features, a coefficient w of the encoded features is w T of these; a product of columns has the
 tensor of its coefficients multiplied by T along each axis. T is found by encoding the cells that it is about.
@@ -41,7 +42,7 @@ from discreet.errors import Unsupported
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import declared
 from discreet.schema.cell_meaning import BLANKS, Label, codes_of, is_number_text, number_of, plain_number
-from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Ordinal
+from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Offset, Ordinal
 from discreet.schema.schema import Schema
 from discreet.typing import Floats
 
@@ -168,18 +169,15 @@ class Block:
         return list(range(self.first, self.first + self.to_encoded.shape[1]))
 
 
-def refuse_offsets(schema: Schema) -> None:
-    """Refuse to export a model with an offset, whose predictions need a column that has no coefficient."""
-    if schema.offset is not None:
-        raise Unsupported(
-            "a model with an offset is not exported, since the file would predict without it: use TableModel.predict"
-        )
+def missing_offset(offset: Offset) -> float:
+    """Return what a prediction adds where there is no offset: 0, or the end of the declared range that is nearest."""
+    low, high = offset.limits
+    return min(max(0.0, low), high)
 
 
 def table_pipeline(model: "TableModel") -> Pipeline:
     """Return a pipeline of data frames that predicts what the fitted model predicts."""
     schema, fitted = model.schema_, model.estimator_
-    refuse_offsets(schema)
     columns, blocks = _columns(schema)
     coef, intercept = np.atleast_2d(fitted.coef_), np.atleast_1d(fitted.intercept_)
     steps: list[tuple[str, Any]] = [("columns", columns)]
@@ -207,6 +205,9 @@ def _columns(schema: Schema) -> tuple[ColumnTransformer, dict[str, Block]]:
     if labeled:
         parts.append(("labels", _one_hot([list(texts[name]) for name in labeled]), labeled))
     cells = {name: [""] * 3 if name in texts else [*kinds[name].limits, math.nan] for name in kinds}  # type: ignore[union-attr]
+    if schema.offset is not None:
+        parts.append(("offset", _offset(schema, schema.offset), [schema.offset.column]))
+        cells[schema.offset.column] = [*schema.offset.range, math.nan]
     transformer = ColumnTransformer(parts, sparse_threshold=1.0).fit(pd.DataFrame(cells))
 
     blocks: dict[str, Block] = {}
@@ -217,6 +218,8 @@ def _columns(schema: Schema) -> tuple[ColumnTransformer, dict[str, Block]]:
     for name in labeled:
         blocks[name] = Block(first, encoded_cells(schema, name, [OTHER_TEXT, *texts[name].values()]).T)
         first += blocks[name].to_encoded.shape[1]
+    if schema.offset is not None:
+        blocks[schema.offset.column] = Block(first, np.ones((1, 1)))
     for name, j in scaled_at.items():
         blocks[name] = ScaledBlock(j, _scaled_toencoded_cells(schema, name), len(straight))
     return transformer, blocks
@@ -248,6 +251,15 @@ def _as_numbers(schema: Schema) -> list[tuple[str, Any]]:
     finite = {"nan": math.nan, "posinf": math.nan, "neginf": math.nan}
     steps.append(("finite", FunctionTransformer(np.nan_to_num, kw_args=finite)))
     return steps
+
+
+def _offset(schema: Schema, offset: Offset) -> Pipeline:
+    """Return steps from numbers to what they add to the margin."""
+    low, high = offset.range
+    clip = FunctionTransformer(np.clip, kw_args={"a_min": low, "a_max": high})
+    logarithm = [("logarithm", FunctionTransformer(np.log))] if offset.log else []
+    nothing = SimpleImputer(strategy="constant", fill_value=missing_offset(offset))
+    return Pipeline([*_as_numbers(schema), ("clip", clip), *logarithm, ("nothing", nothing)])
 
 
 def _is_spline(kind: Number) -> bool:
@@ -346,6 +358,8 @@ def _coefficients(schema: Schema, blocks: dict[str, Block], coef: Floats) -> Flo
         last = first + len(blocks[name].to_encoded)
         linear[:, blocks[name].places] = coef[:, first:last] @ blocks[name].to_encoded
         first = last
+    if schema.offset is not None:
+        linear[:, blocks[schema.offset.column].places] = 1.0
     parts, factors = [linear], Layout(schema).product_factors
     for group in schema.interactions:
         maps = [blocks[name].to_encoded[factors[name]] for name in group]
