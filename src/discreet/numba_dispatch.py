@@ -21,6 +21,8 @@ from numba.extending import overload, register_model, typeof_impl
 
 from discreet.scalar_functions import is_ours
 
+UNCALLED = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+"""What Python does not call needs no entrances."""
 _outside: dict[str, type] = {}
 
 
@@ -93,4 +95,4 @@ def overload_for(cls: type, call: Callable[..., Any], func: Callable[..., Any]) 
 
     # numba compares the argument names of the overload with those of the implementation
     source = f"lambda {', '.join(arguments)}: func if matches({arguments[0]}) else None"
-    overload(call)(eval(source, {"func": func, "matches": matches}))
+    overload(call, jit_options=UNCALLED)(eval(source, {"func": func, "matches": matches}))

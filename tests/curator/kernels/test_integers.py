@@ -14,6 +14,7 @@ from discreet.curator.certified.float_passes import by_outputs
 from discreet.curator.engines.base import coefficient_limits
 from discreet.curator.engines.local import engine_for
 from discreet.curator.kernels import coordinates, gradients
+from discreet.curator.kernels.kernel import _interpreted
 from discreet.curator.known_answers import (
     ROWS,
     SHARES,
@@ -350,7 +351,7 @@ def test_same_bits(loss, rows, bound):
     x, moved = rng.integers(-(2**14), 2**14, (2, rows), dtype=np.int16)
     margin, target = rng.integers(-(2**36), 2**36, rows).astype(np.float64), rng.uniform(-1, 1, rows)
     found = []
-    for sums in (coordinates._moved_column_sum, one_loop, chosen_loop):
+    for sums in (_interpreted(coordinates._moved_column_sum), one_loop, chosen_loop):
         margins = margin.copy()
         given = (loss, x, moved, 12345.0, margins, target, np.empty(rows), 2.0**-38, 2.0**18 / 3, bound)
         with np.errstate(all="ignore"):

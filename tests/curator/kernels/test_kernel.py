@@ -46,3 +46,11 @@ def test_an_index_that_cannot_be_replaced_costs_the_cache_alone(index, monkeypat
     monkeypatch.setattr(Path, "unlink", refuse)
     assert total() == ([3, 6], 0)
     assert index.read_bytes() == b"garbage"
+
+
+def test_what_only_kernels_call_refuses_a_call_by_python():
+    from discreet.curator.kernels.encode import ceil_sqrt
+
+    with pytest.raises(TypeError, match="only kernels"):
+        ceil_sqrt(9)
+    assert ceil_sqrt.py_func(9) == 3

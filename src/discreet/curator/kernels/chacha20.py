@@ -123,7 +123,7 @@ def _sixteen_blocks(parts, first, out):
     return lambda parts, first, out: _compiled_blocks(parts, first, out)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, no_cfunc_wrapper=True)
 def key_stream(parts, forget, out):
     """Write the key stream to ``out``, whose size is a multiple of ``WORDS``; where ``forget``, overwrite ``parts``.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64, njit
 from numba.extending import overload
 
-from discreet.curator.kernels.kernel import interleaved, kernel, rounded_bits, within
+from discreet.curator.kernels.kernel import inner, interleaved, kernel, rounded_bits, within
 from discreet.losses.base import derivative
 from discreet.penalties.base import prox_coordinate
 
@@ -18,7 +18,7 @@ _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to the nearest inte
 _ROUND_BITS = int(np.float64(_ROUND).view(np.int64))
 
 
-@njit(nogil=True, _nrt=False)
+@inner()
 def column_sum(x, slopes, scale, bound):
     """The sum over one tile of round(clip(slope x scale, +-bound)); ``bound`` is below 2^51."""
     total = int64(0)
@@ -29,7 +29,7 @@ def column_sum(x, slopes, scale, bound):
     return total - int64(x.size) * int64(_ROUND_BITS)
 
 
-@njit(nogil=True, _nrt=False)
+@inner()
 def shared_column_sum(x, slopes, scale, bounds):
     """The same where each row has its own bound: B // k for one of a person's k rows."""
     total = int64(0)
@@ -158,7 +158,7 @@ def sparse_margins(indptr, indices, data, w, out):
         out[i] = total
 
 
-@njit(nogil=True, _nrt=False)
+@inner()
 def _entry_sum(rows, x, records, weights, bounds, scale, bound, margin_scale, loss):
     """One sparse column's sum: only its stored entries contribute.
 

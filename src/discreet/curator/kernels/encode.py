@@ -9,11 +9,11 @@ import math
 import numpy as np
 from numba import int64, njit
 
-from discreet.curator.kernels.kernel import kernel
+from discreet.curator.kernels.kernel import inner, kernel
 from discreet.curator.kernels.matrix_products import four_through
 
 
-@njit(nogil=True, _nrt=False)
+@inner()
 def ceil_sqrt(s):
     """The smallest integer r with r^2 >= s, for 0 <= s < 2^62."""
     r = int64(math.sqrt(float(s)))

@@ -26,14 +26,11 @@ several after them.
 import numpy as np
 from numba import int32, int64, njit
 
-from discreet.curator.kernels.kernel import bound_vector, bounded, kernel, prefetch_entries, prefetch_row
+from discreet.curator.kernels.kernel import bound_vector, bounded, inner, kernel, prefetch_entries, prefetch_row
 from discreet.losses.base import couplings, curvature, derivative, derivatives, least, value, values
 
 BLOCK = 32
 AHEAD = 4
-
-# What allocates nothing compiles in two thirds of the time without reference counts on its arrays.
-_LEAN = {"nogil": True, "_nrt": False}
 
 
 @kernel(_nrt=False)
@@ -57,7 +54,7 @@ def cut_tiles(rows, cells):
                 tile[j, k] = 0
 
 
-@njit(**_LEAN)
+@inner()
 def tile_margins(tile, w, margins):
     """Exact integer margins of one tile's records."""
     p, rows = tile.shape
@@ -84,7 +81,7 @@ def margins_over_tiles(tiles, w, margins):
         tile_margins(tiles[t], w, margins[t])
 
 
-@njit(**_LEAN)
+@inner()
 def add_tile(tile, coefficients, out):
     """Add each feature's exact integer sum of coefficient times value."""
     p, rows = tile.shape
@@ -128,7 +125,7 @@ def gradient_over_tiles(tiles, targets, weights, limits, w, margin_scale, scale,
         add_tile(tile, coefficients, out)
 
 
-@njit(**_LEAN)
+@inner()
 def _add_rows(rows, chosen, coefficients, out):
     """Add each chosen row times its coefficient, four at a time to save passes over ``out``."""
     whole = chosen.size - chosen.size % 4

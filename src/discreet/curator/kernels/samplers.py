@@ -12,22 +12,25 @@ A uniform number in [0, 1) is compared lazily: its first 64 bits, and only on a 
 import numpy as np
 from numba import int64, njit
 
+from discreet.curator.kernels.kernel import inner
+
 # These kernels allocate nothing: without reference counts on their arrays they are four times as fast.
-_LEAN = {"cache": True, "nogil": True, "_nrt": False}
+_LEAN = {"cache": True, "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 # What is called often is compiled once and inlined by LLVM; numba's own inlining (once a call) compiles twice as long.
-_INLINED = {"nogil": True, "_nrt": False, "forceinline": True}
+_inlined = inner(forceinline=True)
 
 RESERVE = 512  # words; a Gaussian takes 7.8 on average, and each further word is 17 % less likely
 GUIDE_BITS = 11
 GAP_GUIDE_BITS = 12  # of Poisson samples, whose tables are longer
 
 _U0 = np.uint64(0)
+_NO = np.bool_(False)  # a plain False would be a type of its own, and compiled for
 _U1 = np.uint64(1)
 _U32 = np.uint64(32)
 _SPAN = np.uint64(1 << 32)
 
 
-@njit(**_INLINED)
+@_inlined
 def _draw(words, cursor):
     at = cursor[0]
     if at >= words.size:
@@ -50,7 +53,7 @@ def _below(n, words, cursor):
             return _U0
 
 
-@njit(**_INLINED)
+@_inlined
 def _less(a, a2, a_long, b, b2, b_long, words, cursor):
     """Whether one lazily drawn uniform is below another; returns the extensions that were needed."""
     if a != b:
@@ -91,7 +94,7 @@ def _accept_normal(k, x, x2, x_long, words, cursor):
     first = True
     while True:
         z = _draw(words, cursor)
-        smaller, z2, z_long, y2, y_long = _less(z, _U0, False, y, y2, y_long, words, cursor)
+        smaller, z2, z_long, y2, y_long = _less(z, _U0, _NO, y, y2, y_long, words, cursor)
         if first:  # y is x still: keep the bits of x that the comparison had to draw
             x2, x_long = y2, y_long
             first = False
@@ -102,7 +105,7 @@ def _accept_normal(k, x, x2, x_long, words, cursor):
             break
         if digit == np.uint64(2 * k):
             r = _draw(words, cursor)
-            smaller, _, _, x2, x_long = _less(r, _U0, False, x, x2, x_long, words, cursor)
+            smaller, _, _, x2, x_long = _less(r, _U0, _NO, x, x2, x_long, words, cursor)
             if not smaller:
                 break
         y, y2, y_long = z, z2, z_long
@@ -130,7 +133,7 @@ def rounded_gaussian(out, start, m, guide, high, low, words, cursor):
                 cursor[1] = 1
                 return i
             x = _draw(words, cursor)
-            x2, x_long, accepted = _U0, False, True
+            x2, x_long, accepted = _U0, _NO, True
             for _ in range(k + 1):
                 accepted, x2, x_long = _accept_normal(k, x, x2, x_long, words, cursor)
                 if not accepted:
