@@ -176,6 +176,17 @@ def refuse_without_steps(plan: Plan) -> None:
         raise Unsupported("this solver releases a minimizer, which no start changes: leave start out, or use gd or cd")
 
 
+def single_steps(plan: Plan) -> tuple[str, ...]:
+    """Say what steps of one coordinate cost on a cluster, where each is a pass over all parts, and what costs less."""
+    steps = sum(release.count for release in plan.releases if release.query == STEPS[1] and release.dimension == 1)
+    if not steps:
+        return ()
+    return (
+        f"{steps:,} steps of one coordinate are as many passes over the cluster: with block_size=8, as in "
+        "CoordinateDescent(block_size=8), a pass answers eight of them",
+    )
+
+
 def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: Loss) -> Floats:
     """Return coefficients in the user's own units as the curator's weights: the way back of a fit."""
     place, outputs = data.target_place(loss), loss.n_outputs
@@ -551,7 +562,7 @@ class FitSettings:
             refuse_without_steps(plan)
         if domain.moments is not None:
             refuse_unused(solver)
-        return domain, solver, reason, plan
+        return domain, solver, (*reason, *(single_steps(plan) if domain.remote else ())), plan
 
     def domain(self, data: PrivateData, relation: Neighbors) -> Domain:
         """Return what is public of the records, with the starting point and the moments that were handed in."""

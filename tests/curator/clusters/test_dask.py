@@ -22,7 +22,7 @@ from discreet.curator.lattice import noise
 from discreet.curator.records.row_hashes import fingerprint_of
 from discreet.errors import ClusterFailed, LedgerError, Unsupported
 from discreet.scale import cluster
-from discreet.solvers import StochasticGradientDescent
+from discreet.solvers import CoordinateDescent, StochasticGradientDescent
 from discreet.testing import seeded
 from tests.covering import covering
 from tests.curator.clusters.parted import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
@@ -77,6 +77,28 @@ def test_every_solver_and_loss_gives_the_bits_of_memory(processes, solver, name)
         assert bits(found) == bits(expected)
     assert found.certificate_.assumed_public["kept"] == "dask workers"
     assert found.certificate_.assumed_public["parts"] == -(-N // -(-N // 7))
+
+
+@pytest.mark.parametrize("solver", ["cd", "gcd"])
+def test_a_quote_says_how_many_passes_single_steps_take_and_what_takes_fewer(client, solver):
+    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver)
+    there, here = model.quote(in_parts(X, 3), in_parts(BINARY, 3)), model.quote(X, BINARY)
+    (note,) = set(there.reason) - set(here.reason)
+    steps = sum(one.count for one in there.priced.plan.releases if one.query == "noisy_coordinate_gradient")
+    assert note.startswith(f"{steps:,} steps of one coordinate are as many passes")
+    blocks = model.set_params(solver=CoordinateDescent(block_size=2)).quote(in_parts(X, 3), in_parts(BINARY, 3))
+    assert not any("passes over the cluster" in reason for reason in blocks.reason)
+
+
+def test_an_epoch_of_blocks_costs_as_many_passes_as_there_are_blocks(client, monkeypatch):
+    """Four columns in blocks of two: two passes per epoch, one vector release each, with the bits of memory."""
+    solver = CoordinateDescent(block_size=2, schedule="cyclic", average="last")
+    expected = fitted("logistic", solver=solver)
+    passes = Passes(monkeypatch)
+    found = fitted("logistic", 3, solver=solver)
+    assert bits(found) == bits(expected)
+    (event,) = [event for event in found.certificate_.events if event.is_release]
+    assert passes.count == event.count == 4 * 2
 
 
 @pytest.mark.parametrize("rows", [1, 3])

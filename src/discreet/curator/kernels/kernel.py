@@ -84,7 +84,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Kernel]:
     return lambda function: Kernel(function, **options)
 
 
-class _Inner(CPUDispatcher):  # type: ignore[misc]
+class _Inner(CPUDispatcher):
     """A compiled function without an entrance: what numba would run for a call by Python is nowhere."""
 
     def __call__(self, *_: Any) -> Any:
