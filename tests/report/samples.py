@@ -12,8 +12,7 @@ from discreet.inference.units import BentShape, SmoothShape, Structure
 from discreet.ledger.account import Spent
 from discreet.models import Summary
 from discreet.models.scores import PrivateScore, ScorePart
-from discreet.report.model_report import Coefficient, Fact, ModelReport
-from discreet.report.model_sections import CostForecast, Simulated
+from discreet.report.model_report import Coefficient, CostForecast, Fact, ModelReport, Simulated
 from discreet.solvers.base import Effects
 
 EVIL = "</script><script>alert(\"x\")</script><!--<img src='http://example.org/x'>&amp;"

@@ -8,7 +8,7 @@ import pytest
 from discreet import private_score
 from discreet.errors import Unsupported
 from discreet.models.scores import PrivateScore
-from discreet.report.model_sections import scores_section
+from discreet.report.model_report import scores_section
 from tests.models.scored import model_of, table
 from tests.registry import METRICS
 

@@ -198,7 +198,7 @@ class PrivateScore:
             certificate = Certificate.from_json(json.dumps(stored["certificate"]))
             certificate.verify()
         words_of(stored["metric"])  # an error for a metric that is not known
-        numbers = {name: _number(stored[name]) for name in _NUMBERS}
+        values = {name: _number(stored[name]) for name in _NUMBERS}
         parts = tuple(
             ScorePart(
                 str(part["name"]),
@@ -209,7 +209,7 @@ class PrivateScore:
         )
         n = None if stored["n"] is None else int(stored["n"])
         return cls(
-            stored["metric"], **numbers, certificate=certificate, n=n, sampling=str(stored["sampling"]), parts=parts
+            stored["metric"], **values, certificate=certificate, n=n, sampling=str(stored["sampling"]), parts=parts
         )
 
     def to_text(self) -> str:

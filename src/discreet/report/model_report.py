@@ -1,20 +1,26 @@
 """``ModelReport``: everything that may be said of one fitted model, on one page; ``report_of`` makes it for a table.
 
+Sections about scores that were released, and about what privacy would cost by a forecast, are here; those about
+privacy, and about coefficients and effects, have files of their own.
+
 It is built from plain values: a certificate, named coefficients, declared facts, a ledger's statement, released scores,
 and a forecast from public facts. It never sees a record.
 """
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
 from discreet.accounting.certificate import GIVEN, Certificate
+from discreet.errors import DiscreetError
 from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations
 from discreet.inference.summary import Summary, shown_effects
 from discreet.ledger.account import Spent
-from discreet.models.scores import PrivateScore
+from discreet.models.scores import SHARES_AT, PrivateScore, ScorePart, words_of
 from discreet.models.search_price import facts_of
 from discreet.report.effects_section import (
     Coefficient,
@@ -23,9 +29,9 @@ from discreet.report.effects_section import (
     effects_section,
     noise_curves,
 )
-from discreet.report.figures import details
-from discreet.report.model_sections import CostForecast, cost_forecast, curves_section, scores_section
+from discreet.report.figures import LEFT, TOP, Axes, details, panel, panels
 from discreet.report.page import (
+    MINUS,
     certificate_in,
     certificate_section,
     document,
@@ -34,6 +40,8 @@ from discreet.report.page import (
     number,
     paragraphs,
     percent,
+    round_ticks,
+    short,
     table,
 )
 from discreet.report.privacy_sections import (
@@ -49,6 +57,10 @@ from discreet.report.privacy_sections import (
 from discreet.schema.columns import Number
 
 if TYPE_CHECKING:
+    from discreet.accounting.plan import Plan
+    from discreet.models.base import DPLinearModel
+    from discreet.models.forecast.forecast import Forecast, ForecastRow, Setting
+    from discreet.models.forecast.synthetic import Groups
     from discreet.models.table_model import TableModel
     from discreet.models.term_effects import TermEffect
 
@@ -93,7 +105,7 @@ class ModelReport:
     level: float = 0.95
     facts: Sequence[Fact] = ()
     spent: Spent | None = None
-    forecast: CostForecast | None = None
+    forecast: "CostForecast | None" = None
     scores: Sequence[PrivateScore] = ()
     units: str = ""
     steps: Sequence[str] = ()
@@ -340,3 +352,323 @@ def _facts(model: "TableModel") -> list[Fact]:
         unit = "persons" if schema.person is not None else "rows"
         facts.append(Fact(f"number of {unit}", f"{public['n']:,}", "declared" if schema.rows else "container"))
     return facts
+
+
+_SAID = "Scores that were released. What a score cost comes on top of what the model cost."
+_SIDE, _EDGE = 200.0, 34.0
+
+
+def scores_section(scores: Sequence[PrivateScore]) -> str:
+    """Return the section; nothing without scores."""
+    if not scores:
+        return ""
+    rows = []
+    for score in scores:
+        shown, where = _as_score(score), "rows" if score.n is None else f"{score.n:,} rows"
+        paid, note = "nothing", f"on {where} that were declared public"
+        if score.certificate is not None:
+            paid = f"epsilon = {number(score.certificate.epsilon)}"
+            note = f"on {where}, with noise; {score.certificate.headline}"
+        rows.append(
+            f'<tr><th scope="row">{escape(words_of(score.metric))}</th><td class="number">{shown(score.value)}</td>'
+            f'<td data-label="interval">{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})</td>'
+            f'<td data-label="cost">{paid}</td><td class="words">{escape(note)}</td></tr>'
+        )
+    head = ["score", "value", "interval", "cost", "on which rows"]
+    whole = table(head, rows, label="Scores", numeric=(1,), kind="wide stacked")
+    return '<h2 id="scores">Released scores</h2>' + paragraphs([_SAID]) + whole + "".join(map(_parts, scores))
+
+
+def _parts(score: PrivateScore) -> str:
+    """Return a score's parts: a picture of calibration and of the ROC curve, and a table."""
+    if not score.parts:
+        return ""
+    shown = _as_count if _are_counts(score) else _as_score(score)
+    rows = [
+        f'<tr><th scope="row">{isolated(part.name)}</th><td class="number">{shown(part.value)}</td>'
+        f"<td>{shown(part.low)} to {shown(part.high)}</td></tr>"
+        for part in score.parts
+    ]
+    drawn = _SQUARES[score.metric].drawn(score.parts) if score.metric in _SQUARES else ""
+    chances, words = score.metric == "calibration", words_of(score.metric)
+    head = ["predicted chance" if chances else "part", "happened" if chances else "value", percent(score.level, 0)]
+    cells = table(head, rows, label=f"Parts of the {words}", numeric=(1,))
+    return f"<h3>{escape(words[:1].upper() + words[1:])}, in parts</h3>{drawn}{cells}"
+
+
+def _are_counts(score: PrivateScore) -> bool:
+    return any(" predicted as " in part.name for part in score.parts)
+
+
+def _as_score(score: PrivateScore) -> Callable[[float], str]:
+    """Accuracies in percent, all else as it is."""
+    return percent if score.metric in ("accuracy", "balanced_accuracy") else number
+
+
+def _as_count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+@dataclass(frozen=True)
+class _Square:
+    """A picture of shares by shares, with the diagonal: its name for screen readers, its axis and its caption."""
+
+    label: str
+    axis: str
+    caption: str
+    places: Sequence[float]
+    is_line: bool
+
+    def drawn(self, parts: Sequence[ScorePart]) -> str:
+        """Return the picture of a score's parts at these places; a line goes from corner to corner."""
+        shown = [(x, part) for x, part in zip(self.places, parts, strict=False) if not math.isnan(part.value)]
+        marks = []
+        for x, part in ((_place(x), part) for x, part in shown):
+            ends = _place(1 - part.low), _place(1 - part.high)
+            marks.append(f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/>')
+            marks.append(f'<circle class="dot" cx="{x:.1f}" cy="{_place(1 - part.value):.1f}" r="3.6"/>')
+        if self.is_line:
+            points = [(0.0, 0.0), *((x, part.value) for x, part in shown), (1.0, 1.0)]
+            path = " ".join(f"{_place(x):.1f},{_place(1 - y):.1f}" for x, y in points)
+            marks.append(f'<polyline class="whisker" fill="none" points="{path}"/>')
+        first, last, whole = _place(0.0), _place(1.0), 2 * _EDGE + _SIDE
+        frame = "".join(
+            f'<line class="grid" x1="{first}" x2="{last}" y1="{_place(at)}" y2="{_place(at)}"/>'
+            f'<text x="{first - 6}" y="{_place(1 - at) + 4}" text-anchor="end">{at:g}</text>'
+            f'<text x="{_place(at)}" y="{last + 16}" text-anchor="middle">{at:g}</text>'
+            for at in (0.0, 0.5, 1.0)
+        )
+        return (
+            f'<figure class="panel" style="max-width:22rem"><svg viewBox="0 0 {whole:g} {whole:g}" role="img" '
+            f'aria-label="{self.label}">{frame}<line class="zero" x1="{first}" y1="{last}" x2="{last}" y2="{first}"/>'
+            f'{"".join(marks)}<text class="name" x="{_place(0.5)}" y="{whole - 2:g}" text-anchor="middle">'
+            f"{self.axis}</text></svg><figcaption>{self.caption}</figcaption></figure>"
+        )
+
+
+def _place(share: float) -> float:
+    return _EDGE + _SIDE * min(max(share, 0.0), 1.0)
+
+
+_SQUARES = {
+    "calibration": _Square(
+        "Calibration: what happened, by the predicted chance. The table below has the numbers.",
+        "predicted chance",
+        "Dots: how often it happened, with intervals over the noise. On the line, predictions are right.",
+        SHARES_AT["calibration"],
+        is_line=False,
+    ),
+    "auc": _Square(
+        "ROC curve: true positive rate by false positive rate. The table below has the numbers.",
+        "false positive rate",
+        "True positive rate, with a band over the noise that holds for the whole curve. On the diagonal, the model "
+        "tells nothing.",
+        SHARES_AT["auc"],
+        is_line=True,
+    ),
+}
+
+
+MULTIPLES = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)  # of the asked epsilon, and of the asked n
+FITS, CELLS = 3, 50_000
+WIDEST = 250  # columns beyond which one simulated fit takes seconds
+SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Simulated fits at one epsilon or number of rows: their mean loss of score, the least and the most."""
+
+    at: float
+    lost: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class CostForecast:
+    """What privacy would cost at other budgets and on other tables, in ``score``; curves go through n and epsilon.
+
+    ``over_epsilon`` and ``over_rows`` are empty where there was no time to simulate; ``remarks`` say why.
+    """
+
+    n: int
+    p: int
+    epsilon: float
+    score: str
+    over_epsilon: tuple[Simulated, ...]
+    over_rows: tuple[Simulated, ...]
+    steps: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+class _Late(Exception):
+    """The simulation takes too long."""
+
+
+def cost_forecast(
+    estimator: "DPLinearModel",
+    n: int,
+    p: int | None = None,
+    *,
+    indicators: "Groups | None" = None,
+    seconds: float = SECONDS,
+) -> CostForecast | None:
+    """Forecast the cost of privacy for an estimator, fitted or not, for n rows and p columns. No data is read.
+
+    ``indicators`` are the columns of which at most one is on, group by group (None: the last third, in fours);
+    ``seconds`` is how long a simulation may compute before there is none. None where there is nothing to foresee:
+    epsilon is infinite, or the settings cannot be planned without data.
+    """
+    from discreet.models.forecast.forecast import setting_of
+
+    if not math.isfinite(estimator.epsilon):
+        return None
+    try:
+        setting = setting_of(estimator, p, indicators)
+        plan = _plan(setting, int(n))
+        inference = getattr(estimator, "inference", None)
+        released = _plan(setting, int(n), cov_type=estimator.cov_type) if inference else plan
+        simulated, remarks = _simulation(setting, plan, int(n), seconds)
+    except DiscreetError:
+        return None
+    return CostForecast(
+        n=int(n),
+        p=setting.n_columns,
+        epsilon=float(estimator.epsilon),
+        score=setting.target.score_name,
+        over_epsilon=_points(simulated.over_epsilon, lambda row: row.epsilon) if simulated else (),
+        over_rows=_points(simulated.over_n, lambda row: float(row.n)) if simulated else (),
+        steps=tuple(release.query for release in released.releases if release.count),
+        remarks=remarks,
+    )
+
+
+def _plan(setting: "Setting", n: int, *, cov_type: str | None = None) -> "Plan":
+    """Return the plan of a fit; with ``cov_type``, of one that estimates standard errors."""
+    from discreet.models.fit import choose_solver, inferring
+
+    estimator, (domain, budget) = setting.estimator, setting.planned(n, setting.estimator.epsilon)
+    facts = domain, setting.loss, setting.penalty, budget
+    solver, _ = choose_solver(estimator.solver, *facts)
+    if cov_type is not None:
+        solver = inferring(cov_type, solver, *facts, automatic=estimator.solver == "auto", even_if_empty=True)
+    return solver.plan(domain, setting.loss, setting.penalty)
+
+
+def _simulation(setting: "Setting", plan: "Plan", n: int, seconds: float) -> "tuple[Forecast | None, tuple[str, ...]]":
+    from discreet.models.forecast.forecast import forecast
+
+    if plan.is_sampled:
+        return None, ("Not simulated: subsampled steps take too long to price at other settings.",)
+    if setting.n_columns > WIDEST:
+        return None, (f"Not simulated: more than {WIDEST} columns take too long.",)
+    epsilon, end = float(setting.estimator.epsilon), time.thread_time() + seconds
+
+    def on_time(done: int, total: int) -> None:
+        if time.thread_time() > end:  # of this thread: a busy machine must not change the page
+            raise _Late
+
+    try:
+        simulated = forecast(
+            setting.estimator,
+            n,
+            setting.n_columns,
+            epsilons=[epsilon * by for by in MULTIPLES],
+            n_grid=[max(2, round(n * by)) for by in MULTIPLES],
+            seeds=FITS,
+            max_cells=CELLS,
+            indicators=setting.indicators,
+            progress=on_time,
+        )
+    except _Late:
+        return None, (f"Not simulated: it takes more than {seconds:g} seconds. Use DPLinearModel.forecast.",)
+    return simulated, simulated.remarks
+
+
+def _points(rows: "tuple[ForecastRow, ...]", x: "Callable[[ForecastRow], float]") -> tuple[Simulated, ...]:
+    return tuple(Simulated(x(row), row.gap, min(row.gaps), max(row.gaps)) for row in rows)
+
+
+LEAST_SPAN = 0.02  # of a score: smaller differences are noise of the simulation
+
+
+def curves_section(forecast: CostForecast) -> str:
+    """Simulated losses, and what they are worth."""
+    parts = []
+    if forecast.over_epsilon:
+        drawn = [_panel(forecast, over_rows=over_rows) for over_rows in (False, True)]
+        said = "Line: mean loss. Band: smallest to largest loss of the simulated fits. Ring: this model's settings."
+        parts = [paragraphs([_answer(forecast)]), panels(drawn), paragraphs([said], "note")]
+    return "\n".join([*parts, paragraphs(forecast.remarks, "note")])
+
+
+def _shown(forecast: CostForecast, lost: float) -> str:
+    """A loss, in percentage points or of R2."""
+    shown = f"{100 * lost:.1f}" if forecast.score == "accuracy" else f"{lost:.3f}"
+    return shown.replace("-", MINUS)
+
+
+def _unit(forecast: CostForecast) -> str:
+    return "points of accuracy" if forecast.score == "accuracy" else "of R²"
+
+
+def _answer(forecast: CostForecast) -> str:
+    def near(points: Sequence[Simulated], at: float) -> str:
+        return _shown(forecast, min(points, key=lambda point: abs(math.log(point.at / at))).lost)
+
+    epsilon, rows = forecast.epsilon, float(forecast.n)
+    at_budget = near(forecast.over_epsilon, epsilon)
+    others = [near(forecast.over_epsilon, epsilon * by) for by in (0.5, 2)]
+    others += [near(forecast.over_rows, rows * by) for by in (0.5, 2)]
+    moved = (
+        f"With half the epsilon it costs {others[0]}, with twice the epsilon {others[1]}, with half the rows "
+        f"{others[2]} and with twice the rows {others[3]}."
+    )
+    if set(others) == {at_budget}:
+        moved = "With half or twice the epsilon or the rows it costs the same, to the last digit shown."
+    return (
+        f"On synthetic tables of this shape, privacy costs such a fit {at_budget} {_unit(forecast)}, compared with the "
+        f"same model without privacy on the same rows. {moved} The simulation did not use this model's table, and says "
+        "nothing about how well this model predicts: release a score for that."
+    )
+
+
+def _panel(forecast: CostForecast, *, over_rows: bool) -> str:
+    points = forecast.over_rows if over_rows else forecast.over_epsilon
+    everything = (*forecast.over_epsilon, *forecast.over_rows)
+    high = max([0.0, *(point.most for point in everything)])
+    low = min([0.0, *(point.least for point in everything)])
+    margin = max(LEAST_SPAN - (high - low), 0.0) / 2
+    room = 0.1 * (high - low + 2 * margin)
+    axes = Axes((points[0].at, points[-1].at), (low - margin - room, high + margin + room), is_log=True)
+    here = float(forecast.n) if over_rows else forecast.epsilon
+    nearest = min(points, key=lambda point: abs(math.log(point.at / here)))
+    body = [
+        axes.band([(point.at, point.least, point.most) for point in points]),
+        axes.level(0.0),
+        f'<text class="of-level" x="{LEFT + 4}" y="{axes.y(0.0) + 13:.1f}">without privacy</text>',
+        axes.curve([(point.at, point.lost) for point in points]),
+        *(f'<circle class="point" cx="{axes.x(p.at):.1f}" cy="{axes.y(p.lost):.1f}" r="3"/>' for p in points),
+        _ring(axes, nearest, _shown(forecast, nearest.lost)),
+    ]
+    is_accuracy = forecast.score == "accuracy"
+    title = f"{'Points of accuracy' if is_accuracy else 'R²'} lost, over {'rows' if over_rows else 'epsilon'}"
+    spoken = f"{title}: " + ", ".join(f"{_shown(forecast, p.lost)} at {_at(p.at, over_rows)}" for p in points)
+    x_ticks = [(point.at, short(point.at) if over_rows else f"{point.at:.3g}") for point in points]
+    y_ticks = [(at, number(100 * at if is_accuracy else at)) for at in round_ticks(*axes.y_range, 6)]
+    name = "rows (logarithmic)" if over_rows else "epsilon (logarithmic; smaller is more private)"
+    return panel(title, spoken, axes, body, x_ticks, y_ticks, name)
+
+
+def _ring(axes: Axes, point: Simulated, text: str) -> str:
+    x, y = axes.x(point.at), axes.y(point.lost)
+    below = y + 24 if y < TOP + 40 else y - 13
+    return (
+        f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="7"/>'
+        f'<text class="here" x="{x:.1f}" y="{below:.1f}" text-anchor="middle">{escape(text)}</text>'
+    )
+
+
+def _at(place: float, over_rows: bool) -> str:
+    return f"{place:,.0f} rows" if over_rows else f"epsilon {place:.3g}"

@@ -562,8 +562,8 @@ def column_of(name: str, table: Mapping[str, object]) -> ColumnKind:
     """Return the kind of column that a table of the file declares."""
     marks = [mark for mark in _MARKS if mark in table]
     if len(marks) != 1:
-        known = {key for kind in _MARKS.values() for key in _keys(kind)} | {*_MARKS}
-        strange = [key for key in table if key not in known]
+        keys = {key for kind in _MARKS.values() for key in _keys(kind)} | {*_MARKS}
+        strange = [key for key in table if key not in keys]
         raise SchemaError(
             f"column {name!r}: declare one of {', '.join(_MARKS)}{f' ({some(strange)} is no key)' if strange else ''}"
         )
