@@ -110,7 +110,8 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
         >>> model.predict(X[:3]).shape
         (3,)
         """
-        return np.asarray(self.classes_[self._likeliest(X, offset)])
+        places = self._likeliest(X, offset)  # an error where nothing is fitted
+        return np.asarray(self.classes_[places])
 
     def _likeliest(self, X: object, offset: object) -> Array:
         """Return the place of each row's likeliest class."""
