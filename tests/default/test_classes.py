@@ -99,18 +99,6 @@ def first_gradient(seen):
     return next(one for one in seen if one.query in ("noisy_gradient", "noisy_coordinate_gradient"))
 
 
-@pytest.mark.parametrize("loss", [*TWO.values(), Softmax(3)], ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("kind", ["clipped", "declared", "diagonal"])
-def test_the_first_gradient_counts_classes(kind, loss):
-    """Its exact sum is that of the table's counts, up to the lattice; without an intercept there is none."""
-    _, plan, seen, _ = run(RECIPES[kind], loss)
-    entries = [release.count for release in plan.releases if release.query.endswith("_gradient")]
-    assert entries[:2] == [1, RECIPES[kind].n_steps]
-    assert first_gradient(seen).exact.size == loss.n_outputs
-    _, plan, seen, _ = run(RECIPES[kind], loss, intercept=False)
-    assert first_gradient(seen).exact.size == 3 * loss.n_outputs
-
-
 @covering(("kind", ["clipped", "declared", "diagonal"]), ("loss", ["logistic", "hinge", "softmax"]))
 def test_the_first_gradient_is_that_of_the_counts(kind, loss):
     """No record's slope is cut: the exact sum is n times the mean gradient of the true shares, up to the lattice."""

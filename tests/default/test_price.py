@@ -12,7 +12,6 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.curator import Curator
 from discreet.default import Recipe, Shares
-from discreet.default.recipe import newton_shares
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, L2, Box, GroupL2, NoPenalty
@@ -64,36 +63,6 @@ def test_shares_add_up_to_one(kind, loss, intercept):
     assert math.fsum(map(share, plan.releases)) == pytest.approx(1.0, abs=1e-12)
     priced = price_plan(plan, Budget(1.0, 1e-6, "zero_out"))
     assert priced.noise_multiplier == pytest.approx(1 / mu_of(1.0, 1e-6), rel=1e-6)
-
-
-def test_each_share_goes_where_it_is_said_to():
-    shares = Shares(target=0.03, mean=0.05, scale=0.07, moment=0.11, calibration=0.02, slope=0.01, bound=0.06,
-                    travel=0.08, hessian=0.09, newton=0.13)  # fmt: skip
-    made, loss = Recipe(shares=shares, n_steps=3, n_travel=4, n_newton=2), Huber(0.3)
-    found = {}
-    for release in made.plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, NoPenalty()).releases:
-        found.setdefault(release.query, []).append(share(release))
-    moments, gradients, weighted = (
-        found[name] for name in ("noisy_second_moment", "noisy_gradient", "noisy_weighted_gradient")
-    )
-    assert moments == pytest.approx([0.11, 0.06])
-    assert gradients == pytest.approx([1 - 0.65, 0.02])
-    assert weighted == pytest.approx([0.08, *newton_shares(2, 0.13)])
-    assert found["noisy_mean"] + found["noisy_mean_squares"] + found["noisy_curvature"] == pytest.approx(
-        [0.05, 0.07, 0.09]
-    )
-    looks = {"noisy_share_within", "noisy_coordinate_gradient"}
-    assert sum(part for name in looks for part in found[name]) == pytest.approx(0.03)
-    quadratic = made.plan(problem(Squared()).domain(Budget(1.0).neighbors, Squared()), Squared(), NoPenalty()).releases
-    assert [(share(r), r.count) for r in quadratic if r.query == "noisy_squared_slopes"] == [
-        (pytest.approx(0.005), 1)
-    ] * 2
-    assert [r.count for r in quadratic if r.query == "noisy_weighted_gradient"] == [1, 1]  # squares do not travel
-    logistic = made.plan(
-        problem(Logistic()).domain(Budget(1.0).neighbors, Logistic()), Logistic(), NoPenalty()
-    ).releases
-    gradients = [share(r) for r in logistic if r.query in ("noisy_gradient", "noisy_coordinate_gradient")]
-    assert gradients == pytest.approx([0.03, 1 - 0.65 + 0.01, 0.02])  # shares of classes first; slopes have a bound
 
 
 def test_pure_budgets_pay_for_the_same_answers():

@@ -71,18 +71,6 @@ def test_numbers_that_are_handed_in_are_listed_as_public(case):
     assert READ_OFF in made.not_covered
 
 
-def test_a_long_vector_is_one_line():
-    X, y = np.zeros((60, 40)), np.arange(60) % 2
-    words = {"start": (np.arange(40.0) / 100, 0.0), "public_moments": (np.zeros(40), np.ones(40))}
-    bounds = Bounds(1.0, classes=(0, 1))
-    model = DPLogisticRegression(
-        1.0, 1e-6, bounds=bounds, ledger=False, solver=Preconditioned(GradientDescent(2)), **words
-    )
-    listed = public_lines(model.fit(X, y).certificate_)
-    assert max(map(len, listed.splitlines())) <= 120
-    assert "from 0.0 to" in listed
-
-
 def test_a_curator_of_ones_own_lists_them_too():
     data = PrivateData(np.eye(P), np.array([0, 1, 0]), Bounds(1.0, classes=(0, 1)), ledger=False)
     priced = price_plan(Plan([Release("noisy_gradient", 1, clip=0.5)]), Budget(1.0, 1e-6))
