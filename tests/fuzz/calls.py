@@ -176,7 +176,7 @@ def _in_a_process(some: Sequence[Case]) -> list[Outcome]:
     """Return what became of the calls up to the end, or up to the one that ended the process."""
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.calls"]
     text = "\n".join(json.dumps(asdict(case)) for case in some)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_PERTURB_": "165"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "MALLOC_PERTURB_": "165"}
     with tempfile.TemporaryDirectory() as folder:
         ran = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, env=environment)
     outcomes = [Outcome(**json.loads(line)) for line in ran.stdout.splitlines() if line.startswith("{")]

@@ -11,8 +11,13 @@ from tests import registry
 PAID = ("noisy_", "select_", "sample_", "perturbed_")
 
 
+def ours(kinds):
+    """Return the names that the library registers; examples register solvers and losses of their own."""
+    return {name for name in kinds.names() if kinds[name].__module__.startswith("discreet.")}
+
+
 def test_solvers():
-    assert set(registry.SOLVERS) == set(SOLVERS.names())
+    assert set(registry.SOLVERS) == ours(SOLVERS)
     for name, variants in registry.SOLVERS.items():
         used = [case.solver if isinstance(case.solver, str) else inner(case.solver) for case in variants.values()]
         assert any(solver == name or isinstance(solver, SOLVERS[name]) for solver in used)
@@ -24,12 +29,12 @@ def inner(solver):
 
 
 def test_losses():
-    assert set(registry.LOSSES) == set(LOSSES.names())
+    assert set(registry.LOSSES) == ours(LOSSES)
     assert all(isinstance(loss, LOSSES[name]) for name, loss in registry.LOSSES.items())
 
 
 def test_penalties():
-    assert set(registry.PENALTIES) == set(PENALTIES.names())
+    assert set(registry.PENALTIES) == ours(PENALTIES)
     assert all(isinstance(penalty, PENALTIES[name]) for name, penalty in registry.PENALTIES.items())
 
 

@@ -53,7 +53,8 @@ DECLARED = {
         "input_features",
         "ledger",
     ),
-    *("loss", "model", "models", "offsets", "penalty", "sample_weight", "smoothness", "solver", "steps", "target"),
+    *("loss", "model", "models", "offsets", "penalty", "points", "sample_weight", "smoothness", "solver"),
+    *("steps", "target"),
 }
 """Parameters of any type that hold what is declared or released, and never records."""
 
@@ -317,10 +318,10 @@ def test_a_value_that_hides_is_found(where, monkeypatch):
 
     from discreet.models.base import DPLinearModel
 
-    honest = DPLinearModel._fit
+    honest = DPLinearModel.fit
 
-    def fit(self, X, *rest):
-        honest(self, X, *rest)
+    def fit(self, X, *rest, **words):
+        honest(self, X, *rest, **words)
         largest = float(np.nanmax(admission.numbers(X)))
         if where == "pickle":
             self.largest_ = largest
@@ -332,7 +333,7 @@ def test_a_value_that_hides_is_found(where, monkeypatch):
             self.dataset = f"{largest}"
         return self
 
-    monkeypatch.setattr(DPLinearModel, "_fit", fit)
+    monkeypatch.setattr(DPLinearModel, "fit", fit)
     entry = "save and load" if where == "file" else "DPLogisticRegression.fit"
     with workshop() as fresh:
         found = differences(fresh, case_of(entry, "numpy float64", "sentinel number", "a", 20))
