@@ -21,7 +21,7 @@ from discreet.inference.estimate import (
     skewness,
 )
 from discreet.inference.limits import chosen_norm, grid, refusal, shortage
-from discreet.inference.scales import ROUNDS
+from discreet.inference.scales import CHECKS, ROUNDS
 from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, NoPenalty
 from discreet.solvers import GradientDescent, Limits, Preconditioned, Sandwich, coordinates
@@ -90,7 +90,10 @@ def test_the_budget_is_spent_and_not_more(name, relation):
     assert 0.999 * 4.0 <= quote.price.epsilon <= 4.0
     releases = quote.priced.plan.releases
     asked = {query: sum(r.count for r in releases if r.query == query) for query in ("noisy_curvature", "noisy_shells")}
-    assert asked == {"noisy_curvature": 1 if name in ("linear", "ridge") else 3, "noisy_shells": 2 + ROUNDS}
+    assert asked == {
+        "noisy_curvature": 1 if name in ("linear", "ridge") else 3,
+        "noisy_shells": 2 + ROUNDS + len(CHECKS),
+    }
     shares = sum(r.count / r.relative_noise**2 for r in releases if r.query != "noisy_count")
     assert shares == pytest.approx(1.0, rel=1e-6)
 

@@ -50,10 +50,8 @@ def errors(model, wide, seed, **facts):
     return ((found["coef"] - truth) / found["se"])[[0, 5]]
 
 
-@pytest.mark.parametrize("model", ["logistic", "linear"])
-def test_a_range_a_hundred_times_too_wide_costs_little(model):
-    found = errors(model, 100.0, 1)
-    assert np.all(np.abs(found) < 3.5), "shown, and adjusted for each other"
+def test_a_range_a_hundred_times_too_wide_costs_little():
+    assert np.all(np.abs(errors("logistic", 100.0, 1)) < 3.5), "shown, and adjusted for each other"
 
 
 @pytest.mark.thorough
@@ -100,6 +98,25 @@ def test_scales_are_found_and_rare_values_are_left_alone():
     largest = np.array([300, 900])  # in training coordinates
     np.testing.assert_allclose(largest * found.scale[[1, 2]], [1.0, 0.7], rtol=0.5)
     np.testing.assert_allclose(largest * found.center[[1, 2]], [2.0, 0.0], atol=0.5)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.2])
+def test_columns_of_few_values_are_never_taken_for_narrow_ones(epsilon):
+    """With little signal every column is looked at."""
+    rng = np.random.default_rng(4)
+    shares = (0.02, 0.05, 0.12, 0.3, 0.5)
+    cells = [(rng.random(8_000) < share).astype(float) for share in shares]
+    X = np.column_stack([*cells, rng.uniform(-1, 1, 8_000), np.zeros(8_000), (rng.random(8_000) < 0.08) * 3.0])
+    ranges = [*[(0, 1)] * len(shares), (-1, 1), (0, 1), (0, 60)]
+    found = [looked_at(X, ranges, epsilon=epsilon, seed=seed).places for seed in range(8)]
+    assert not np.any(found)
+
+
+def test_several_narrow_columns_are_told_apart():
+    X = np.random.default_rng(5).normal(size=(8_000, 5)) * [1.0, 0.2, 3.0, 1.0, 0.5]
+    found = looked_at(X, [(-200, 200)] * 5, epsilon=0.5)
+    assert found.places.sum() >= 3
+    assert np.all(np.abs(np.log(200 * found.scale / [1.0, 0.2, 3.0, 1.0, 0.5])) < 0.8)
 
 
 def test_nothing_is_centered_without_an_intercept():

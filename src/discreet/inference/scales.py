@@ -6,13 +6,12 @@ would not be adjusted for it. So such columns are looked at again, in windows th
 
     v = noisy mean squares about the center, in units of half the declared range;  narrow: v within noise of least^2
     w = sqrt(v + 2 noise) / 2;  for each of a few rounds, of the narrow columns alone:
-        a_j    = noisy share of rows that are farther than w_j from the center in column j, of those which are not even
-                 farther out in another one
+        a_j    = noisy share of rows that are farther than w_j from the center in column j
         center = center + the noisy mean of rows about it, each at most a few windows long
         w      = w / (the quantile of |N(0, 1)| that leaves out a), the scale,  where a stands out of noise;  else w / 5
 
-A rare value is not mistaken for a narrow range: its share of rows stays small however small the window is, or about all
-rows are beyond a window that misses their common place. Such a column keeps the scale that it had.
+A column of few values is not mistaken for one in a range too wide: as many rows are beyond windows of any size, or all
+where a window misses their common place. Last looks at a smaller and a larger window tell it, and it keeps its scale.
 
 Privacy
 -------
@@ -37,19 +36,23 @@ from discreet.typing import Booleans, Floats, Integers
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-ROUNDS, SMALLER = 6, 5.0
+ROUNDS, SMALLER = 5, 5.0
 """Looks at narrow columns, and how many times smaller the next window is where none was found: a column a thousand
 times narrower than its range is found."""
 LEAST_WINDOW = 2e-4
 """In units of half the declared range: records are not known much better than that."""
-FEWEST, CLEAR, UNLIKELY = 0.03, 3.0, 4.0
+FEWEST, CLEAR, UNLIKELY = 0.1, 3.0, 4.0
 """The least share of rows beyond a window that tells a scale, and in deviations of its noise; how many deviations of
 its noise a mean square is off at most: to look at a column for nothing costs little."""
-UNSURE = 0.1
-"""With so much noise in a share no scale is read from it."""
+UNSURE, CLAIMED = 0.05, 0.3
+"""With so much noise in a share no scale is read from it; with so few rows in all windows, those which leave one may
+count for other columns."""
 MOST, SPREAD = 0.9, 0.8
-"""The largest share that is read as such: beyond, the window is smaller than a tenth of the scale; and in the last
-look: most rows of a rare value's column are in one place, all of them within a window or beyond it."""
+"""The largest share that is read as such: beyond, the window is smaller than a tenth of the scale; and the largest that
+a window of one scale leaves out."""
+CHECKS = ((0.25, 0.2, 0.95), (3.0, -math.inf, 0.06))
+"""Last looks at windows of so many scales, and the shares of a number's rows that are beyond: many, but not all, and
+few. Of a column with few values about as many are beyond both, or all."""
 LONG, FAR = 1.2, 8.0
 """Rows of narrow columns are shrunk to so many typical lengths where their mean is taken, and where they count."""
 LEAST_CONSTANT = 0.2
@@ -68,10 +71,11 @@ class Narrow(NamedTuple):
 
 def scale_releases(domain: Domain, share: float) -> tuple[Release, ...]:
     """List the looks, in a share of mu^2."""
-    means = (Release("noisy_mean", ROUNDS, relative_noise=_noise(1.0 - SQUARES_PART - SHARES_PART, share, ROUNDS)),)
+    rest, looks = 1.0 - SQUARES_PART - SHARES_PART, ROUNDS + len(CHECKS)
+    means = (Release("noisy_mean", ROUNDS, relative_noise=_noise(rest, share, ROUNDS)),)
     return (
         Release("noisy_mean_squares", 1, relative_noise=_noise(SQUARES_PART, share, 1)),
-        Release("noisy_shells", ROUNDS, relative_noise=_noise(SHARES_PART, share, ROUNDS)),
+        Release("noisy_shells", looks, relative_noise=_noise(SHARES_PART, share, looks)),
         *(means if domain.intercept else ()),
     )
 
@@ -86,16 +90,20 @@ def narrow_columns(curator: "Curator", admitted: Domain, center: Floats, n: floa
     squares, noise = _mean_squares(curator, admitted, center, half, n)
     looked = squares < LEAST_SCALE**2 + UNLIKELY * noise
     windows = half * np.sqrt(np.maximum(squares, 0.0) + 2.0 * noise + 1e-12) / 2.0
-    beyond, found = np.zeros(features), np.zeros(features, dtype=np.bool_)
+    found, beyond = np.zeros(features, dtype=np.bool_), np.zeros(features)
     for _ in range(ROUNDS):
-        counted, inside, doubt = _shares_beyond(curator, admitted, center, windows, looked, n)
+        beyond, inside, doubt = _shares_beyond(curator, admitted, center, windows, looked, n)
         if admitted.intercept:
             center = _centers(curator, admitted, center, windows, looked, n)
-        found = looked & (counted > max(FEWEST, CLEAR * doubt)) & (doubt < UNSURE)
-        beyond = counted / np.maximum(counted + inside, FEWEST)  # of rows that no other column claims
+        found = looked & (beyond > max(FEWEST, CLEAR * doubt)) & (doubt < UNSURE)
         scale = windows / ndtri(1.0 - np.clip(beyond, FEWEST, MOST) / 2.0)
-        windows = np.where(found, scale, np.maximum(windows / SMALLER, LEAST_WINDOW * half))
-    return Narrow(found & (beyond < SPREAD) & (windows < LEAST_SCALE * half / 2.0), center, windows)
+        smaller = np.maximum(windows / (SMALLER if inside > CLAIMED else 1.0), LEAST_WINDOW * half)
+        windows = np.where(found, scale, smaller)
+    found &= (beyond < SPREAD) & (windows < LEAST_SCALE * half / 2.0)
+    for times, least, most in CHECKS:
+        beyond, _, _ = _shares_beyond(curator, admitted, center, times * windows, looked, n)
+        found &= (beyond > least) & (beyond < most)
+    return Narrow(found, center, windows)
 
 
 def _mean_squares(curator: "Curator", admitted: Domain, center: Floats, half: Floats, n: float) -> tuple[Floats, float]:
@@ -126,14 +134,21 @@ def _places(looked: Booleans) -> Integers:
 def _shares_beyond(
     curator: "Curator", admitted: Domain, center: Floats, windows: Floats, looked: Booleans, n: float
 ) -> tuple[Floats, float, float]:
-    """Return the noisy shares of rows by the column in which they leave their windows farthest, or none, and noise."""
+    """Return the share of rows that leave each column's window, that of rows in all of them, and a count's noise.
+
+    A row counts for the column in which it goes farthest. With a share I of rows in no column's count, and A_j in that
+    of column j, about 1 - I^(A_j / (1 - I)) leave its window, if columns leave theirs independently.
+    """
     curator.recode(_selected(admitted, center, windows, looked, constant=False, lengths=FAR), once=True)
     none = np.empty(0)
     edges = Edges(none, none, none, np.ones(curator.domain.n_features))
     shells = curator.noisy_shells(np.zeros(curator.domain.shape), edges=edges, reach=FAR)
+    noise = shells.noise / n
+    least = min(max(noise / 2.0, 1e-6), 0.5)
+    inside = float(np.clip(shells.columns[0] / n, least, 1.0 - least))
     shares = np.zeros(len(center))
-    shares[_places(looked)] = shells.columns[1:] / n
-    return shares, max(0.0, float(shells.columns[0]) / n), shells.noise / n
+    shares[_places(looked)] = 1.0 - inside ** np.clip(shells.columns[1:] / n / (1.0 - inside), 0.0, 1.0)
+    return shares, inside, noise
 
 
 def _centers(
