@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, Never, TypeGuard
 
 from discreet import __version__
 from discreet.accounting.cell_counts import CHECKED, ESTIMATED, ESTIMATED_RANGES, NULL, checked_in
@@ -394,19 +394,19 @@ def _close(stated: float, computed: float) -> bool:
     return stated == computed or math.isclose(stated, computed, rel_tol=1e-6, abs_tol=1e-9)
 
 
-Check = Callable[[Any], bool]
+Check = Callable[[object], bool]
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     """Whether a double holds it: larger whole numbers end arithmetic in an error."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _is_price(value: Any) -> bool:
+def _is_price(value: object) -> bool:
     return value == "inf" or (_is_number(value) and value >= 0)
 
 
@@ -418,7 +418,7 @@ def _is_range(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value)) and value[0] <= value[1]
 
 
-def _is_size(value: Any) -> bool:
+def _is_size(value: object) -> bool:
     return _is_number(value) and value > 0
 
 
@@ -450,9 +450,9 @@ def _are_checks(value: object) -> bool:
     )
 
 
-def _is_date(value: Any) -> bool:
+def _is_date(value: object) -> bool:
     try:
-        return value is None or date.fromisoformat(value).isoformat() == value
+        return value is None or date.fromisoformat(str(value)).isoformat() == value
     except (TypeError, ValueError):
         return False
 
@@ -546,14 +546,14 @@ def decoded_number(value: object) -> float:
     return float(value)
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> Json:
+def _without_duplicates(pairs: list[tuple[str, object]]) -> Json:
     answer = dict(pairs)
     if len(answer) != len(pairs):
         raise ValueError
     return answer
 
 
-def _refuse_constant(_: str) -> Any:
+def _refuse_constant(_: str) -> Never:
     raise ValueError
 
 

@@ -71,6 +71,7 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.priced_plan import PricedPlan, price_plan
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.root_finding import find_root
+from discreet.audit.replay_pair import Fit
 from discreet.audit.result import SYNTHETIC, Audit, Sides
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
@@ -177,7 +178,6 @@ CANARIES = 20
 MECHANISMS = ("gaussian", "sampled", "laplace")
 SAMPLING = Fraction(1, 4)
 
-Fit = Callable[..., Any]
 Progress = Callable[[int, int], None]
 
 

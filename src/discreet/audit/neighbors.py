@@ -5,7 +5,7 @@ admission turns into it; under ``replace_one`` and ``zero_out`` the changed reco
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from discreet.budget import Neighbors
 from discreet.typing import Array, Booleans
 
 Rows = Array
+CellType = np.dtype[Any]
+Table: TypeAlias = Any
+"""What a fit takes: an array, a frame or a sparse matrix of records, or a column of targets or persons."""
 
 _SMALL = 1e-3
 _FAR = 1e6
@@ -37,9 +40,9 @@ class Data(NamedTuple):
     True
     """
 
-    X: Any
-    y: Any
-    groups: Any = None
+    X: Table
+    y: Table
+    groups: Table = None
 
 
 class Pair(NamedTuple):
@@ -119,7 +122,7 @@ def neighbor_pairs(
         yield from _of_persons(Data(X, y, _labels(groups)), kind, records, sampled)
 
 
-def _extreme_records(X: Any, y: Array, bounds: Bounds) -> Iterator[_Record]:
+def _extreme_records(X: Table, y: Array, bounds: Bounds) -> Iterator[_Record]:
     names = [str(name) for name in X.columns] if is_frame(X) else None
     low, high = bounds.ranges(X.shape[1], names)
     first, last = _extreme_targets(y, bounds)
@@ -146,7 +149,7 @@ def _extreme_records(X: Any, y: Array, bounds: Bounds) -> Iterator[_Record]:
         yield _Record("twin of another", dense_row(X, middle), y[middle])
 
 
-def _largest(cell: np.dtype[Any]) -> Any:
+def _largest(cell: CellType) -> Any:
     return np.finfo(cell).max if cell.kind == "f" else np.finfo(np.float64).max
 
 
@@ -178,7 +181,7 @@ def _with(data: Data, start: int, stop: int, record: _Record, count: int = 1, pe
     return Data(X, y, groups)
 
 
-def _spliced(column: Array, start: int, stop: int, values: list[Any]) -> Array:
+def _spliced(column: Array, start: int, stop: int, values: list[object]) -> Array:
     if column.dtype.kind in "US":
         cells = np.array(values, dtype=column.dtype.kind)
     else:
@@ -278,7 +281,7 @@ def _of_a_rare_class(data: Data, relation: Neighbors, bounds: Bounds) -> Iterato
     yield Pair("last: the only one of its class, gone", whole, gone)
 
 
-def _labels(groups: Any) -> Array:
+def _labels(groups: Table) -> Array:
     """Person names in a type whose order is that in which the curator numbers persons."""
     labels = np.asarray(groups)
     return labels if labels.dtype.kind in "fiubUS" else np.array([str(name) for name in groups])
@@ -336,12 +339,12 @@ def is_frame(X: object) -> bool:
     return hasattr(X, "iloc")
 
 
-def cell_types(X: Any) -> list[np.dtype[Any]]:
+def cell_types(X: Table) -> list[CellType]:
     """The type of each column's cells."""
     return [np.dtype(kind) for kind in X.dtypes] if is_frame(X) else [X.dtype] * X.shape[1]
 
 
-def dense_row(X: Any, i: int) -> Rows:
+def dense_row(X: Table, i: int) -> Rows:
     """Row i as floats; NaN where a cell is no number."""
     sparse = X.tocsr()[[i]].toarray()[0] if is_sparse(X) else None
     row = (X.iloc[i].to_numpy() if is_frame(X) else X[i]) if sparse is None else sparse
@@ -349,7 +352,7 @@ def dense_row(X: Any, i: int) -> Rows:
     return np.array(values, dtype=np.float64)
 
 
-def fitted_to(values: Rows, dtype: np.dtype[Any]) -> Rows:
+def fitted_to(values: Rows, dtype: CellType) -> Rows:
     """Values as cells of ``dtype``: what the type cannot hold becomes its nearest extreme."""
     if dtype.kind == "O":
         return values.astype(object)
@@ -364,14 +367,14 @@ def fitted_to(values: Rows, dtype: np.dtype[Any]) -> Rows:
     return values > 0 if dtype.kind == "b" else values.astype(dtype)
 
 
-def keep(X: Any, mask: Booleans) -> Any:
+def keep(X: Table, mask: Booleans) -> Table:
     """The rows that ``mask`` chooses."""
     if is_frame(X):
         return X.iloc[np.flatnonzero(mask)].reset_index(drop=True)
     return X.tocsr()[np.flatnonzero(mask)] if is_sparse(X) else X[mask]
 
 
-def splice(X: Any, start: int, stop: int, rows: Rows) -> Any:
+def splice(X: Table, start: int, stop: int, rows: Rows) -> Table:
     """X with rows ``start`` to ``stop - 1`` exchanged for ``rows``; container and types stay."""
     if is_sparse(X):
         return splice_stored(X, start, stop, [(np.arange(X.shape[1]), row) for row in rows])
@@ -388,7 +391,7 @@ def splice(X: Any, start: int, stop: int, rows: Rows) -> Any:
     return np.concatenate([X[:start], cells, X[stop:]])
 
 
-def splice_stored(X: Any, start: int, stop: int, rows: list[tuple[Rows, Rows]]) -> Any:
+def splice_stored(X: Table, start: int, stop: int, rows: list[tuple[Rows, Rows]]) -> Table:
     """The same for compressed rows given as they are stored: (column indices, values), repeated or unsorted too."""
     csr = X.tocsr()
     first, last = csr.indptr[start], csr.indptr[stop]

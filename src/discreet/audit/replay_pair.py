@@ -30,9 +30,12 @@ from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_words, observe, use_entropy
 from discreet.json_schemas import Json
-from discreet.typing import Integers, Words
+from discreet.typing import Array, Integers, Words
 
 Fit = Callable[..., Any]
+"""Takes X, y and perhaps groups; returns what it fitted."""
+Seen = dict[tuple[int, int], tuple[object, object]]
+"""Pairs that were compared, by their ids."""
 """Called with (X, y, groups); returns the fitted object."""
 
 
@@ -126,7 +129,7 @@ def run(fit: Fit, data: Sequence[object], *, seed: int | None, forced: Sequence[
     Fits that spread over other processes, or over threads that do not inherit the context, are not seen.
     """
     transcript = Transcript()
-    entropy: Any = SystemEntropy() if seed is None else AlignedEntropy(seed)
+    entropy = SystemEntropy() if seed is None else AlignedEntropy(seed)
     out, err = io.StringIO(), io.StringIO()
     with (
         use_entropy(entropy),
@@ -165,7 +168,7 @@ def differences(first: object, second: object, path: str = "") -> Iterator[tuple
     yield from _walk(first, second, path, {})
 
 
-def _walk(a: Any, b: Any, path: str, seen: dict[tuple[int, int], tuple[Any, Any]]) -> Iterator[tuple[str, str]]:
+def _walk(a: Any, b: Any, path: str, seen: Seen) -> Iterator[tuple[str, str]]:
     if a is b or (id(a), id(b)) in seen:
         return
     seen[id(a), id(b)] = (a, b)  # holding both keeps their ids from being used again
@@ -195,7 +198,7 @@ def _undated(certificate: Certificate) -> Json:
     return stored
 
 
-def _arrays(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+def _arrays(a: Array, b: Array, path: str, seen: Seen) -> Iterator[tuple[str, str]]:
     if a.dtype != b.dtype or a.shape != b.shape:
         yield path, f"array of {a.dtype} {a.shape} against {b.dtype} {b.shape}"
     elif a.dtype.hasobject:
@@ -204,7 +207,7 @@ def _arrays(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
         yield path, f"the values of the array {a.shape}"
 
 
-def _mappings(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+def _mappings(a: Mapping[str, object], b: Mapping[str, object], path: str, seen: Seen) -> Iterator[tuple[str, str]]:
     if list(a) != list(b):
         yield path, f"keys {list(a)} against {list(b)}"
         return
@@ -212,7 +215,7 @@ def _mappings(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]
         yield from _walk(a[key], b[key], f"{path}.{key}".lstrip("."), seen)
 
 
-def _sequences(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]]:
+def _sequences(a: Sequence[object], b: Sequence[object], path: str, seen: Seen) -> Iterator[tuple[str, str]]:
     if len(a) != len(b):
         yield path, f"{len(a)} items against {len(b)}"
         return
@@ -220,7 +223,7 @@ def _sequences(a: Any, b: Any, path: str, seen: Any) -> Iterator[tuple[str, str]
         yield from _walk(first, second, f"{path}[{index}]", seen)
 
 
-def _objects(a: object, b: object, path: str, seen: object) -> Iterator[tuple[str, str]]:
+def _objects(a: object, b: object, path: str, seen: Seen) -> Iterator[tuple[str, str]]:
     inside, other = _contents(a), _contents(b)
     if hasattr(a, "equals"):  # data frames and their kin keep their contents out of sight
         if not a.equals(b):

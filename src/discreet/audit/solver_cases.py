@@ -7,16 +7,17 @@ longer than the clip, whatever the noise did before, so that it contributes the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from discreet.audit.guessing import model, transcript
+from discreet.audit.replay_pair import Fit
 from discreet.audit.result import Audit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.models.classification import DPLogisticRegression
 from discreet.solvers.base import SOLVERS, Solver, audit_case
+from discreet.typing import Array
 
 ROWS = 2
 BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
@@ -33,14 +34,14 @@ class SolverCase:
     effort: float = 1.0
     replays: bool = True
 
-    def fit(self, epsilon: float, delta: float, relation: Neighbors) -> Callable[..., Any]:
+    def fit(self, epsilon: float, delta: float, relation: Neighbors) -> Fit:
         """A fit function at this claim."""
         return partial(_fit, self, epsilon, delta, relation)
 
 
 def _fit(
     subject: SolverCase, epsilon: float, delta: float, relation: Neighbors, X: object, y: object, groups: object = None
-) -> Any:
+) -> DPLogisticRegression:
     bounds = BOUNDS if relation.n_is_public else BOUNDS.with_facts(n=ROWS)
     model = DPLogisticRegression(
         epsilon=epsilon,
@@ -67,7 +68,7 @@ def solver_cases() -> tuple[SolverCase, ...]:
     return tuple(solver_case(name) for name in SOLVERS.names())
 
 
-def neighbors_of(relation: Neighbors) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def neighbors_of(relation: Neighbors) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Two tables of one feature: a canary's label is exchanged, or it is blanked, or there is one more."""
     X, y = np.ones((ROWS, 1)), np.ones(ROWS, dtype=int)
     if relation is Neighbors.REPLACE_ONE:

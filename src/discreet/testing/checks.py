@@ -1,6 +1,6 @@
 """Checks of privacy that raise (the ``privacy`` fixture, as good without pytest), and contexts for repeatable fits."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from discreet import audit
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import PerturbedMinimum, PoissonSampled
 from discreet.audit import Audit
+from discreet.audit.replay_pair import Fit
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors
 from discreet.curator import Measurement, SeededEntropy, observe, use_entropy
@@ -29,7 +30,6 @@ CONFIDENCE = 1 - 1e-6
 _HIDDEN = (PoissonSampled, PerturbedMinimum)
 """What has randomness that no transcript shows, and so no likelihood ratio."""
 
-Fit = Callable[..., Any]
 Table = tuple[Floats, Floats]
 
 
@@ -126,12 +126,14 @@ class Privacy:
                 audits.append(self.require(ran))
         return audits
 
-    def replay(self, fit: Fit, X: Any, y: Any, groups: Any = None, *, bounds: Bounds, **settings: Any) -> Audit:
+    def replay(
+        self, fit: Fit, X: object, y: object, groups: object = None, *, bounds: Bounds, **settings: Any
+    ) -> Audit:
         """Run ``discreet.audit.replay`` on any fit through discreet's curator; fail if it is refuted."""
         __tracebackhide__ = True
         return self.require(audit.replay(fit, X, y, groups, bounds=bounds, **settings))
 
-    def transcript(self, fit: Fit, data: Sequence[Any], neighbor: Sequence[Any], **settings: Any) -> Audit:
+    def transcript(self, fit: Fit, data: Sequence[object], neighbor: Sequence[object], **settings: Any) -> Audit:
         """Run ``discreet.audit.transcript`` at a confidence that suits tests; fail if it is refuted."""
         __tracebackhide__ = True
         given = {"runs": RUNS, "confidence": CONFIDENCE, **settings}
@@ -140,8 +142,8 @@ class Privacy:
     def audit(
         self,
         fit: Fit,
-        data: Sequence[Any],
-        neighbor: Sequence[Any],
+        data: Sequence[object],
+        neighbor: Sequence[object],
         *,
         epsilon: float,
         delta: float = 0.0,
@@ -194,11 +196,11 @@ def _sides(bounds: Bounds, relation: Neighbors) -> tuple[Table, Table]:
 
 
 def _fit_of(
-    solver: Any, loss: Loss, penalty: Any, bounds: Bounds, epsilon: float, delta: float, relation: Neighbors
+    solver: object, loss: Loss, penalty: Any, bounds: Bounds, epsilon: float, delta: float, relation: Neighbors
 ) -> Fit:
     steps = GradientDescent(n_steps=3) if solver is None else solver
 
-    def fit(X: Any, y: Any, groups: Any = None) -> _Model:
+    def fit(X: object, y: object, groups: object = None) -> _Model:
         settings = FitSettings(
             "check",
             bounds,

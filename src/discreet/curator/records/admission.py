@@ -8,7 +8,6 @@ null record, silently: a value-dependent exception is a leak.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,8 @@ from discreet.losses.base import Loss
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Array, Booleans, Floats, Integers
 
+Grids = NDArray[np.signedinteger]
+"""Features on a grid: integers of 16 or 32 bits."""
 _BLOCK_VALUES = 1 << 20
 _NARROW = 1 / 16
 UNSORTED = "OT"
@@ -178,8 +179,8 @@ class Records:
     rows' L2 norms (ceiling) and L1 norms on the grid. ``weights`` are the rows', at most 1; None: all of them 1.
     """
 
-    rows: NDArray[np.signedinteger[Any]] | None
-    sparse: tuple[Integers, NDArray[np.int32], NDArray[np.signedinteger[Any]]] | None
+    rows: Grids | None
+    sparse: tuple[Integers, NDArray[np.int32], Grids] | None
     targets: Floats
     norms: Integers
     sums: Integers
@@ -420,7 +421,7 @@ def canonical(X: Table) -> Table:
 
 def _encode_sparse(
     csr: Table, valid: Booleans, declared: tuple[object, ...], scaling: Scaling, norms: Integers, sums: Integers
-) -> tuple[Integers, NDArray[np.int32], NDArray[np.signedinteger[Any]]]:
+) -> tuple[Integers, NDArray[np.int32], Grids]:
     n, n_columns = csr.shape
     extra = scaling.width - n_columns
     indptr = csr.indptr.astype(np.int64)

@@ -9,13 +9,13 @@ pseudo-random function of the row. Zeros do not count, so that dense and compres
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit, uint32, uint64
 from numpy.typing import NDArray
 
 from discreet.curator.kernels.kernel import kernel
+from discreet.curator.records.containers import Table
 from discreet.typing import Floats, Words
 
 
@@ -127,7 +127,7 @@ class RowHashes:
         """Hash rows ``first`` to ``last`` of the table."""
         dense_hashes(_bits(block), self._secrets, self._rows[first:last])
 
-    def see_sparse(self, csr: Any) -> None:
+    def see_sparse(self, csr: Table) -> None:
         """Hash all rows of a sparse table."""
         indptr, indices = csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
         sparse_hashes(indptr, indices, _bits(csr.data), self._secrets, self._rows)

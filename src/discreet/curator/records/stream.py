@@ -221,7 +221,7 @@ class RecordStream(ABC):
         """The person behind each row, in the order of the rows."""
 
 
-def is_stream(X: Any) -> TypeGuard[RecordStream]:
+def is_stream(X: object) -> TypeGuard[RecordStream]:
     """Whether X is read in blocks."""
     return isinstance(X, RecordStream)
 
@@ -239,7 +239,7 @@ def in_place(stream: RecordStream) -> Iterator[tuple[slice, Block]]:
         raise Unsupported(CHANGED)
 
 
-def gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[Any, Any, Any]:
+def gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[Floats, Array, Integers | None]:
     """Read a stream into arrays as a fit takes them: features, targets (labels of ``classes``), and persons or None.
 
     For what must cut the rows into parts. All of them are held as doubles: call it after the charge.
@@ -247,7 +247,7 @@ def gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[An
     return within_memory(lambda: _gathered(stream, classes))
 
 
-def _gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[Any, Any, Any]:
+def _gathered(stream: RecordStream, classes: Sequence[object] | None) -> tuple[Floats, Array, Integers | None]:
     n, n_columns = stream.shape
     features, targets = np.empty((n, n_columns)), np.empty(n)
     persons = np.empty(n, dtype=np.int64) if stream.has_persons else None

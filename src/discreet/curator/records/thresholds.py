@@ -22,11 +22,11 @@ then all rows of all of a person's records are one unit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from discreet.curator.records import admission, containers
+from discreet.curator.records.containers import Table
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.errors import Unsupported
 from discreet.typing import Floats, Integers
@@ -36,7 +36,13 @@ class ArrayRows(RecordStream):
     """Arrays or a data frame of records, with what stands next to them, as a stream; targets are declared classes."""
 
     def __init__(
-        self, X: Any, y: Any, classes: Sequence[Any], groups: Any = None, weights: Any = None, offsets: Any = None
+        self,
+        X: Table,
+        y: Table,
+        classes: Sequence[object],
+        groups: Table = None,
+        weights: Table = None,
+        offsets: Table = None,
     ) -> None:
         self._X, self._classes = containers.two_dimensional(X), classes
         if containers.is_sparse(self._X):
@@ -83,7 +89,7 @@ class ThresholdRows(RecordStream):
 
     is_named = False
 
-    def __init__(self, records: RecordStream, n_classes: int, facts: Mapping[str, Any]) -> None:
+    def __init__(self, records: RecordStream, n_classes: int, facts: Mapping[str, object]) -> None:
         if records.elsewhere is not None:
             raise Unsupported("ordered classes of a table on a cluster are not served: read it into a file or a frame")
         if records.estimates is not None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from discreet.curator.records.containers import Table
 from discreet.curator.tables.cells import Column, check_stored, texts
 from discreet.curator.unquoted import unquoted
 from discreet.errors import Unsupported
@@ -107,7 +108,7 @@ class DeclaredSource(Source):
 class FrameSource(Source):
     """A data frame of pandas or polars, a pyarrow table, or a dictionary of columns."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Table) -> None:
         if isinstance(table, pa.RecordBatchReader):
             raise Unsupported("a reader of record batches can be read once: pass it as a table, reader.read_all()")
         if isinstance(table, pa.RecordBatch):
@@ -155,13 +156,13 @@ class FrameSource(Source):
             yield Batch(dict(zip(columns, part, strict=True)), last - first)
 
 
-def _from_stream(table: object) -> Any:
+def _from_stream(table: object) -> pa.Table:
     """Return another library's table, such as polars', on the same memory."""
     with unquoted("the Arrow table cannot be read to its end: pass a pyarrow.Table or a data frame"):
         return pa.table(table)  # a stream may read a file on the way
 
 
-def whole(chunks: Any) -> pa.Array:
+def whole(chunks: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Chunks in one piece."""
     if isinstance(chunks, pa.ChunkedArray):
         if pa.types.is_dictionary(chunks.type) and chunks.num_chunks > 1:  # codes of two may be too many for their type
@@ -171,7 +172,7 @@ def whole(chunks: Any) -> pa.Array:
     return chunks
 
 
-def _series(series: Any) -> Column:
+def _series(series: Table) -> Column:
     """A pandas column as it is stored; cells of any kind stay cells, and so does what pyarrow does not know."""
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return pa.array(series.to_numpy())
@@ -185,13 +186,13 @@ def _series(series: Any) -> Column:
     return np.fromiter(series, dtype=object, count=len(series))
 
 
-def _are_texts(cells: list[Any]) -> bool:
+def _are_texts(cells: list[object]) -> bool:
     """Whether every cell is a text or missing, so that all may be read as one type."""
     kinds = set(map(type, cells))
     return kinds <= {str, float, type(None)} and all(cell != cell for cell in cells if type(cell) is float)
 
 
-def _untyped(values: object) -> Any:
+def _untyped(values: object) -> Table:
     """A list, or an array without a type, as cells of any kind: a type for all of them would be guessed from each."""
     import pandas as pd
 
@@ -202,7 +203,7 @@ def _untyped(values: object) -> Any:
     return pd.Series(np.fromiter(values, dtype=object, count=len(values)), dtype=object)
 
 
-def _frame(columns: Mapping[Any, Any]) -> Any:
+def _frame(columns: Mapping[str, object]) -> Table:
     import pandas as pd
 
     try:
@@ -286,7 +287,7 @@ class StreamSource(Source):
 class LazySource(Source):
     """A lazy frame of polars: every pass runs its query, which gives the rows in blocks."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Table) -> None:
         if not hasattr(frame, "collect_batches"):
             raise Unsupported("lazy frames are read by polars 1.34 and newer: pass X.collect()")
         self._frame, self._rows = frame, -1
