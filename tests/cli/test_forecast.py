@@ -39,6 +39,7 @@ def test_no_simulated_accuracy_is_quoted(run):
     assert "without privacy on the same rows" in " ".join(text.split())
 
 
+@pytest.mark.thorough
 def test_standard_errors_are_forecast_without_simulation(run):
     words = ("forecast", "--rows", 20_000, "--features", 10, "--effects")
     text = " ".join(run(*words, "--standard-error", 0.02).stdout.split())

@@ -37,6 +37,7 @@ def test_an_estimators_pipeline_predicts_the_same(name):
         agree(getattr(model, method)(X), getattr(made, method)(X))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("estimator", "target"),
     [
