@@ -29,7 +29,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def beside(path: Path) -> Path:
-    """A hidden name in the same folder that nobody else uses."""
+    """Return a hidden name in the same folder that nobody else uses."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
 
 
@@ -79,7 +79,7 @@ def _sweep_one(path: Path) -> None:
 
 
 def _claimed(place: Path, folder: bool) -> tuple[Path, int]:
-    """A new file or folder that this process holds: one that a sweeper took before it was locked is given up."""
+    """Return a new file or folder that this process holds: one that a sweeper took before it was locked is given up."""
     while True:
         scratch = place.with_name(f".{place.name}.{_boot()}-{secrets.token_hex(8)}.tmp")
         if folder:
@@ -128,7 +128,7 @@ def _remove(path: Path) -> None:
 
 
 def _boot() -> str:
-    """What tells this run of this kernel from all others; nothing where that is not known."""
+    """Return what tells this run of this kernel from all others; nothing where that is not known."""
     try:
         return _BOOT.read_text(encoding="ascii").strip().replace("-", "")[:16]
     except (OSError, ValueError):

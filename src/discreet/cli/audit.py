@@ -55,27 +55,27 @@ def named(solver: str) -> "SolverCase":
 
 
 def claim(epsilon: float, delta: float) -> tuple[float, float]:
-    """A claim that could be refuted."""
+    """Return a claim that could be refuted."""
     check_claim(epsilon, delta)
     return epsilon, delta
 
 
 def fitted_claim(epsilon: float, delta: float) -> tuple[float, float]:
-    """The same for whole fits, whose bounds go by way of concentrated DP: it has nothing to say of delta = 0."""
+    """Return the same for whole fits, whose bounds go by way of concentrated DP: it has nothing to say of delta = 0."""
     if delta == 0:
         raise Refused("--delta must be above 0 for whole fits: use `discreet audit gradient --mechanism laplace`")
     return claim(epsilon, delta)
 
 
 def sure(confidence: float) -> float:
-    """A confidence that says something."""
+    """Return a confidence that says something."""
     if not 0.75 <= confidence < 1:
         raise Refused("--confidence must lie in [0.75, 1), such as 0.999")
     return confidence
 
 
 def drawable(path: Path | None) -> Path | None:
-    """A path for a picture, refused before the runs rather than after them."""
+    """Return a path for a picture, refused before the runs rather than after them."""
     return None if path is None else free(path, "--figure", endings=PICTURES)
 
 

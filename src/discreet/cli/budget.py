@@ -439,7 +439,7 @@ def _row(account: Json, below: bool, console: "Console") -> list[Any]:
 
 
 def _bar(left: float, console: "Console") -> "Text":
-    """What is left, as a bar that is read without color; a cell is full or empty, rounded down."""
+    """Return what is left, as a bar that is read without color; a cell is full or empty, rounded down."""
     from rich.text import Text
 
     full, empty = ("#", ".") if console.options.ascii_only else ("█", "░")
@@ -481,7 +481,7 @@ def entry_facts(entry: "Entry") -> Json:
 
 
 def released(events: Iterable[Json]) -> str:
-    """How many answers of which kind: ``9 gaussian, 1 laplace``."""
+    """Return how many answers of which kind: ``9 gaussian, 1 laplace``."""
     counts: dict[str, int] = {}
     for event in events:
         inner = event.get("event", event)
@@ -491,7 +491,7 @@ def released(events: Iterable[Json]) -> str:
 
 
 def exported(entry: "Entry") -> Json:
-    """All that is hashed, in the order in which it is, and the hash."""
+    """Return all that is hashed, in the order in which it is, and the hash."""
     from discreet.ledger.account import AMOUNT_NAMES
 
     facts = {"seq": entry.seq, "kind": entry.kind, "dataset": entry.dataset, "charge_id": entry.charge_id}
@@ -608,7 +608,7 @@ def _file() -> Path:
 
 
 def _lasting(address: str) -> str:
-    """The address as it means the same from every directory, without a secret."""
+    """Return the address as it means the same from every directory, without a secret."""
     if "://" not in address:
         return str(Path(address).absolute())
     try:
@@ -624,7 +624,7 @@ def _lasting(address: str) -> str:
 
 
 def _changed(path: Path, address: str) -> str | None:
-    """The file's text with the ledger named in it; None where it is named already."""
+    """Return the file's text with the ledger named in it; None where it is named already."""
     try:
         text = path.read_text(encoding="utf-8")
         configuration = tomllib.loads(text)

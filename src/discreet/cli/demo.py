@@ -103,7 +103,7 @@ def _prepare(out: Path, rows: int, console: "Console") -> tuple[float, float]:
 
 
 def _has_effects(table: Path, epsilon: float) -> bool:
-    """Whether standard errors are estimated, by public facts: rows, columns and epsilon."""
+    """Return whether standard errors are estimated, by public facts: rows, columns and epsilon."""
     from discreet.datasets import schema_text
     from discreet.errors import Unsupported
     from discreet.models import DPLogisticRegression, TableModel

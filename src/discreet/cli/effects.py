@@ -96,7 +96,7 @@ def _texts(
     ratios: bool,
     show: Below | None,
 ) -> list[str]:
-    """The tables, one after the other."""
+    """Return the tables, one after the other."""
     from discreet.inference.text import etable, html_table, latex_table, markdown_table, plain_lines
 
     first = summaries[0]
@@ -140,7 +140,7 @@ def _test_rows(summary: "Summary", tests: Sequence[str]) -> list[list[str]]:
 
 
 def _listed(summary: "Summary", tests: Sequence[str], contrasts: Sequence[str]) -> Json:
-    """All numbers, for programs: null for effects that noise hides."""
+    """Return all numbers, for programs: null for effects that noise hides."""
 
     def finite(values: Iterable[float]) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]

@@ -188,7 +188,7 @@ def _model(task: Task, classes: int, settings: Json) -> "DPLinearModel":
 
 
 def _declared(schema: Path, settings: Json) -> "tuple[DPLinearModel, Json]":
-    """The model of a schema's target, with the schema's bounds, and which of its features are indicators."""
+    """Return the model of a schema's target, with the schema's bounds, and which of its features are indicators."""
     from discreet.cli.options import model_named
     from discreet.curator import Layout
     from discreet.schema.schema import Schema

@@ -190,7 +190,7 @@ def inference_settings(
 def account(
     ledger: str | None, dataset: str | None, neighbors: str, unit: str = "record", *, charged: bool = True
 ) -> Json:
-    """The estimator's words for it; ``charged`` is false for public records and for dry runs."""
+    """Return the estimator's words for it; ``charged`` is false for public records and for dry runs."""
     if not charged:
         return {"ledger": False}
     from discreet.ledger.ledger import ledger_for
@@ -248,7 +248,7 @@ def echo_json(values: object) -> None:
 
 
 def named_address(address: str | None, ledger: str | None = None) -> str:
-    """The address that is meant: given, or configured."""
+    """Return the address that is meant: given, or configured."""
     from discreet.ledger.ledger import default_address
     from discreet.ledger.store import MEMORY
 
@@ -266,12 +266,12 @@ def named_address(address: str | None, ledger: str | None = None) -> str:
 
 
 def is_url(address: str) -> bool:
-    """Whether it is a database's URL, not a path."""
+    """Return whether it is a database's URL, not a path."""
     return "://" in address
 
 
 def opened(address: str | None) -> "Ledger":
-    """The ledger at an address, or the configured one."""
+    """Return the ledger at an address, or the configured one."""
     from discreet.ledger.ledger import Ledger
 
     return Ledger(named_address(address))
@@ -283,7 +283,7 @@ _ZIP = b"PK\x03\x04"
 
 
 def table_of(paths: Sequence[Path], schema: "Schema | None" = None) -> "Source":
-    """The files as one table: as this machine sees them, or as a cluster's workers do, where one was reached."""
+    """Return the files as one table: as this machine sees them, or as a cluster's workers do, where one was reached."""
     from discreet.curator import source_of
 
     return source_of(list(paths), None if schema is None else schema.separator)
@@ -298,7 +298,7 @@ def connect(command: typer.Context, cluster: str | None) -> None:
 
 
 def model_of(folder: Path) -> "TableModel":
-    """The model that `discreet fit` wrote."""
+    """Return the model that `discreet fit` wrote."""
     from discreet.models.persist import MANIFEST, is_folder
 
     if not is_folder(folder):
@@ -340,7 +340,7 @@ class Contents:
 
 
 def read_contents(path: Path) -> Contents:
-    """The contents of a model's folder, of a saved model (a zip file), of a certificate (JSON) or of a report.
+    """Return the contents of a model's folder, of a saved model (a zip file), of a certificate (JSON) or of a report.
 
     What cannot be shown, since a part of it has another form than discreet writes, is refused here.
     """
@@ -470,14 +470,14 @@ SolverName = Annotated[str, _option("--solver", about="Algorithm", built_in=BUIL
 
 
 def model_named(declared: "Schema", name: str, settings: Json, account: Json) -> "TableModel":
-    """A model for a table, not fitted: by its short name, or the one that suits the target."""
+    """Return a model for a table, not fitted: by its short name, or the one that suits the target."""
     from discreet.models.table_model import TableModel
 
     return TableModel(declared, estimator_named(declared, name, settings).set_params(**account))
 
 
 def estimator_named(declared: "Schema", name: str, settings: Json) -> "DPLinearModel":
-    """An estimator, not fitted: by its short name, or the one that suits the target."""
+    """Return an estimator, not fitted: by its short name, or the one that suits the target."""
     from discreet.models.base import MODELS, default_model
 
     name = default_model(declared) if name == "auto" else name
@@ -514,7 +514,7 @@ def class_weights(given: Sequence[str], classes: Sequence[object]) -> dict[Any, 
 
 
 def quoted(quote: "Quote") -> Json:
-    """A plan and its price as plain values."""
+    """Return a plan and its price as plain values."""
 
     priced = quote.priced
     return {

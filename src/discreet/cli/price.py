@@ -119,7 +119,7 @@ def _refuse_nonsense(epsilon: float | None, noise_multiplier: float | None, clip
 
 
 def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> Json:
-    """The plan at this multiplier, or at the one that the budget asks for."""
+    """Return the plan at this multiplier, or at the one that the budget asks for."""
     from discreet.accounting.priced_plan import price_plan
     from discreet.accounting.pricing import epsilon_of
 

@@ -141,7 +141,7 @@ def check(
 
 
 def _made(schema: "Schema") -> Json:
-    """What the schema makes of the columns: features and the bounds of a row."""
+    """Return what the schema makes of the columns: features and the bounds of a row."""
     from discreet.curator import Layout
 
     if not schema.columns:

@@ -161,7 +161,7 @@ class OneLineErrors(TyperGroup):
 
 
 def _quoted(error: Exception) -> Exception:
-    """An error of typer's, which quotes words of the command line, such as names of files."""
+    """Return an error of typer's, which quotes words of the command line, such as names of files."""
     if isinstance(getattr(error, "message", None), str):
         error.message = escaped(error.message)  # type: ignore[attr-defined]
     return error
@@ -178,7 +178,7 @@ def end_on_sigterm() -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """The innermost line of discreet's own source, or its benchmarks', without any value."""
+    """Return the innermost line of discreet's own source, or its benchmarks', without any value."""
     place, frame = "", error.__traceback__
     while frame is not None:
         module = str(frame.tb_frame.f_globals.get("__name__", ""))
@@ -196,7 +196,7 @@ def _fail(message: str, code: int, error: Exception) -> NoReturn:
 
 
 def _noted(message: str, error: BaseException) -> str:
-    """A message in one line, with what was charged before the error where something was."""
+    """Return a message in one line, with what was charged before the error where something was."""
     return " ".join("; ".join([message, *getattr(error, "__notes__", [])]).split())
 
 

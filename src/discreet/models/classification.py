@@ -20,7 +20,7 @@ from discreet.typing import Array, Floats
 
 
 def label_array(classes: tuple[object, ...]) -> Array:
-    """The labels as they were declared: numpy must not turn a 3 among strings into a string."""
+    """Return the labels as they were declared: numpy must not turn a 3 among strings into a string."""
     labels = np.array(classes)
     if labels.tolist() != list(classes):
         labels = np.empty(len(classes), dtype=object)

@@ -310,7 +310,7 @@ class Fitted:
     effects: Effects | None = None
 
     def text(self) -> str:
-        """All of it as JSON: what a ledger keeps under a charge's id."""
+        """Return all of it as JSON: what a ledger keeps under a charge's id."""
         arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
         stored: Json = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         if self.effects is not None:
@@ -319,7 +319,7 @@ class Fitted:
 
     @classmethod
     def from_text(cls, text: str) -> Fitted:
-        """The inverse of ``text``."""
+        """Read what ``text`` wrote."""
         stored = json.loads(text)
         arrays: Json = {
             name: None if stored[name] is None else np.array(stored[name], dtype=float)
@@ -342,7 +342,7 @@ def declared(bounds: Any, **facts: object) -> Bounds:
 
 
 def penalty_of(penalty: Any, alpha: float) -> Penalty:
-    """A penalty object, or one by name with strength ``alpha``."""
+    """Return a penalty object, or one by name with strength ``alpha``."""
     if penalty is None:
         return NoPenalty()
     if not isinstance(penalty, str):

@@ -193,7 +193,7 @@ def load(path: str | Path) -> DPLinearModel:
 
 
 def _members(content: bytes) -> dict[str, bytes]:
-    """The parts, by name. Anything else in the archive, or a compressed part, is refused unread."""
+    """Return the parts, by name. Anything else in the archive, or a compressed part, is refused unread."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
@@ -313,7 +313,7 @@ def _labels(dtype: str, labels: list[Any]) -> Array:
 
 
 def _encoded(value: object) -> Any:
-    """A parameter as JSON; what JSON does not know is an object with a ``type``."""
+    """Return a parameter as JSON; what JSON does not know is an object with a ``type``."""
     if isinstance(value, np.ndarray):
         value = tuple(value.tolist())
     elif isinstance(value, np.generic):
@@ -391,7 +391,7 @@ _NEEDED = {MODEL, SCHEMA, CERTIFICATE}
 
 
 def is_folder(path: Path) -> bool:
-    """Whether this is a folder with a table model in it."""
+    """Return whether this is a folder with a table model in it."""
     return (path / MANIFEST).is_file()
 
 
@@ -418,7 +418,7 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 
 def save_folder(model: "TableModel", place: Path) -> Path:
-    """The model in a new folder."""
+    """Write the model to a new folder, and return the folder."""
     with new_folder(place) as folder:
         write_folder(model, folder)
     return place
@@ -436,7 +436,7 @@ def write_folder(model: "TableModel", folder: Path, extra: Mapping[str, str] | N
 
 
 def load_folder(folder: Path) -> "TableModel":
-    """The model in a folder, its files checked against their sums and against each other."""
+    """Return the model in a folder, its files checked against their sums and against each other."""
     from sklearn.base import clone
 
     from discreet.models.table_model import TableModel
@@ -481,7 +481,7 @@ def check_files(folder: Path) -> None:
 
 
 def _declared(public: Mapping[str, Any]) -> Any:
-    """The schema in a certificate, with its estimated ranges, as plain values."""
+    """Return the schema in a certificate, with its estimated ranges, as plain values."""
     stored = public.get("schema", {})
     estimated = {name: (low, high) for name, (low, high) in public.get(ESTIMATED_RANGES, {}).items()}
     schema = Schema.from_dict(stored)

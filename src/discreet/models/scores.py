@@ -297,7 +297,7 @@ def _own(model: object) -> DPLinearModel:
 
 
 def released(model: Any, X: Any) -> Released:
-    """The model's numbers, after a check that these columns are its own: by names and shapes only."""
+    """Return the model's numbers, after a check that these columns are its own: by names and shapes only."""
     check_is_fitted(_own(model))
     facts = facts_of(model)
     if facts.bounds.offsets is not None and not (is_stream(X) and "offsets" in X.columns_beside):
@@ -504,7 +504,7 @@ class _Prepared:
     claim: Claim
 
     def about(self, level: float) -> str:
-        """What tells one score from another: the model's numbers, the settings, the declared facts."""
+        """Return what tells one score from another: the model's numbers, the settings, the declared facts."""
         fitted = self.fitted
         arrays = fitted.coef.tolist(), fitted.intercept.tolist()
         facts = (self.claim, level, fitted.name, fitted.bounds, fitted.loss, list(arrays))
@@ -571,7 +571,7 @@ def outlook(
 
 
 def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
-    """The metric and its name, or a word on what does not go together."""
+    """Return the metric and its name, or a word on what does not go together."""
     if metric == "auto":
         metric = "accuracy" if model.is_classifier else "r2"
     if metric not in METRICS:
@@ -589,7 +589,7 @@ def metric_of(model: Released, metric: str) -> tuple[Metric, str]:
 def scored(
     name: str, measured: Measured, level: float, certificate: Certificate | None, n: int | None, sampling: str
 ) -> PrivateScore:
-    """The result, with the sampling error added on both sides and nothing beyond what a score can be."""
+    """Return the result, with the sampling error added on both sides and nothing beyond what a score can be."""
     least, most = METRICS[name].least, METRICS[name].most
     counts = name == "confusion"  # its parts are numbers of these rows, and have no like among others
     return PrivateScore(

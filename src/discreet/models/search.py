@@ -59,7 +59,7 @@ _OWN = ("epsilon", "delta", "neighbors", "verbose")
 
 
 def candidates_of(estimator: object, candidates: object) -> tuple[Candidate, ...]:
-    """Every candidate, configured; what cannot be selected among is refused."""
+    """Return every candidate, configured; what cannot be selected among is refused."""
     configured = tuple(_candidate(params, candidate) for params, candidate in _configured(estimator, candidates))
     if not configured:
         raise Unsupported("there are no candidates: pass a dictionary of lists, such as {'alpha': [1e-4, 1e-2]}")
@@ -72,7 +72,7 @@ def candidates_of(estimator: object, candidates: object) -> tuple[Candidate, ...
 
 
 def _configured(estimator: Any, candidates: object) -> list[tuple[Json, Any]]:
-    """Each candidate's parameters, and the estimator with them."""
+    """Return each candidate's parameters, and the estimator with them."""
     if isinstance(candidates, Mapping):
         for name, values in candidates.items():
             if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable) or not len(list(values)):
@@ -593,7 +593,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
 def _domains(
     candidates: tuple[Candidate, ...], records: tuple[object, object, object], budget: Budget, n: int
 ) -> list[Domain]:
-    """What is public of the part of ``n`` records (persons) that each candidate will be fitted on."""
+    """Return what is public of the part of ``n`` records (persons) that each candidate will be fitted on."""
     domains, (X, y, groups) = [], records
     for candidate in candidates:
         bounds, intercept = candidate.facts.bounds, candidate.estimator.fit_intercept
@@ -604,7 +604,7 @@ def _domains(
 
 
 def _best(runs: Runs, paid: Offer) -> Outcome | None:
-    """The best of a secret number of runs, of equal ones the first; None where there was no run.
+    """Return the best of a secret number of runs, of equal ones the first; None where there was no run.
 
     Runs are independent and alike, so that the first of equal ones is a uniform choice among them.
     """
@@ -621,7 +621,7 @@ def _empty(stream: RecordStream) -> Any:
 
 
 def _untrained(candidate: Candidate, X: Any) -> Outcome:
-    """A model of zeros, which no record has touched: what no run at all leaves."""
+    """Return a model of zeros, which no record has touched: what no run at all leaves."""
     model = clone(candidate.estimator)
     validate_data(model, X, skip_check_array=True)
     loss, shape = candidate.facts.loss, model.n_features_in_
@@ -637,7 +637,7 @@ def _untrained(candidate: Candidate, X: Any) -> Outcome:
 
 
 def _unnamed(candidate: Candidate) -> Bounds:
-    """The declared ranges in their order, where there are no columns to name."""
+    """Return the declared ranges in their order, where there are no columns to name."""
     bounds = candidate.facts.bounds
     listed = isinstance(bounds.features, Mapping)
     return bounds.with_facts(features=tuple(bounds.features.values())) if listed else bounds  # type: ignore[union-attr]

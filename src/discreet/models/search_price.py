@@ -25,7 +25,7 @@ BAD_ERROR = 0.25  # of the declared target range: an error that counts as wholly
 
 
 def stopping_of(name: str, mean: float | None, n_candidates: int, *, pure: bool) -> Stopping:
-    """The law of the number of runs, by name.
+    """Return the law of the number of runs, by name.
 
     ``auto`` takes Poisson for means from 6 to 10, where it reaches a good candidate most often for the same noise (the
     best tenth at epsilon = 2: 0.63 of the time at a mean of 10, against 0.42 for logarithmic, for 7 % more noise).
@@ -116,7 +116,7 @@ class Offer:
 
 
 def offer(candidates: Sequence[Candidate], domains: Sequence[Domain], total: Budget, law: Stopping) -> Offer:
-    """The largest budget of a run at which the selection costs no more than ``total``.
+    """Return the largest budget of a run at which the selection costs no more than ``total``.
 
     Runs with Gaussian noise only are exactly mu-GDP, and mu follows from the total; where another kind of candidate
     has a costlier curve at some order, all runs get less until the price is met. ``domains`` are what is public of
@@ -165,7 +165,7 @@ class _Runs:
 
 
 def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
-    """What a candidate will release when its fit may cost ``run``."""
+    """Return what a candidate will release when its fit may cost ``run``."""
     _, solver, _, plan = candidate.settings.method(domain, run)
     if plan.total_variation:
         raise Unsupported("a sampler that is only approximate cannot be selected among: leave this candidate out")
@@ -173,7 +173,7 @@ def _planned(candidate: Candidate, domain: Domain, run: Budget) -> Planned:
 
 
 def kinds(runs: Sequence[tuple[Event, ...]]) -> tuple[tuple[Event, ...], ...]:
-    """The different kinds of runs; those with Gaussian noise only as the least noisy one, in one release."""
+    """Return the different kinds of runs; those with Gaussian noise only as the least noisy one, in one release."""
     plain = [run for run in map(merged, runs) if all(isinstance(event, Gaussian) for event in run)]
     mus = [gaussian_mu(run) for run in plain]
     least: list[tuple[Event, ...]] = [(Gaussian(1 / max(mus) * (1 - 2.0**-50)),)] if mus else []

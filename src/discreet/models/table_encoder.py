@@ -252,7 +252,7 @@ def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coeffic
 
 
 def coefficients_of(schema: Schema, model: DPLinearModel, *, units: str = "original") -> list[Coefficient]:
-    """A fitted model's coefficients by name: in the columns' own units, or ``units="encoded"`` of the features.
+    """Return a fitted model's coefficients by name: in the columns' own units, or ``units="encoded"`` of the features.
 
     In original units a number's coefficient is per its unit (1), a level's per level, and truth's against falsehood;
     cells, knots and products are as they are. The intercept is then that of a row with every number at 0.

@@ -114,7 +114,7 @@ def coefficient_figure(coefficients: Sequence[Coefficient]) -> str:
 
 
 def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
-    """All numbers, to read and to copy."""
+    """Return all numbers, to read and to copy."""
     several, units = any(c.output for c in coefficients), any(c.unit for c in coefficients)
     has_noise = any(c.half_width is not None for c in coefficients)
     head = ["coefficient", *(["output"] if several else []), *(["unit"] if units else []), "value"]
@@ -133,7 +133,7 @@ def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
 
 
 def _signed(text: str) -> str:
-    """A number with a real minus in front."""
+    """Return a number with a real minus in front."""
     return MINUS + text[1:] if text.startswith("-") else text
 
 
@@ -146,7 +146,7 @@ def _groups(coefficients: Iterable[Coefficient]) -> list[list[Coefficient]]:
 
 
 def in_order(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
-    """The figure's order, the intercept last."""
+    """Return the figure's order, the intercept last."""
     slopes = [c for group in _groups(c for c in coefficients if not c.is_intercept) for c in group]
     return [*slopes, *(c for c in coefficients if c.is_intercept)]
 
@@ -179,7 +179,7 @@ def _group_rows(group: list[Coefficient]) -> list[_Row]:
 
 
 def _cell_name(name: str, column: str) -> str:
-    """What a cell is called under its column's heading: "workclass = private" is "private"."""
+    """Return what a cell is called under its column's heading: "workclass = private" is "private"."""
     rest = name.removeprefix(column)
     if rest == name or not rest or rest[0] not in " =:[_(":
         return name
@@ -197,7 +197,7 @@ def _line(row: _Row) -> str:
 
 
 def effect_curves(summary: "Summary") -> str:
-    """A panel for each column with knots, and for each class; nothing without knots."""
+    """Return a panel for each column with knots, and for each class; nothing without knots."""
     drawn = []
     for column in summary.structure.shapes:
         for group, curve in summary.curve_columns(column).items():
@@ -215,7 +215,7 @@ def effect_curves(summary: "Summary") -> str:
 
 
 def noise_curves(effects: "Sequence[TermEffect]", deviations: float) -> str:
-    """A panel for each effect of a number, with a band of so many deviations of the privacy noise."""
+    """Return a panel for each effect of a number, with a band of so many deviations of the privacy noise."""
     drawn, several = [], len({effect.output for effect in effects}) > 1
     for effect in effects:
         half = [0.0] * len(effect.values) if effect.noise is None else (deviations * effect.noise).tolist()
@@ -262,7 +262,7 @@ def _within(point: Point) -> Point:
 
 
 def _pieces(points: Sequence[Point]) -> list[list[Point]]:
-    """The parts of a curve that noise does not hide."""
+    """Return the parts of a curve that noise does not hide."""
     pieces: list[list[Point]] = [[]]
     for point in points:
         if all(math.isfinite(y) for y in point):
@@ -273,7 +273,7 @@ def _pieces(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def _spoken(points: Sequence[Point], ratio: str) -> str:
-    """The effect at both ends and in the middle, for those who cannot see the picture."""
+    """Return the effect at both ends and in the middle, for those who cannot see the picture."""
     places = (points[0], points[len(points) // 2], points[-1])
     texts = [number(math.exp(y) if ratio else y) if math.isfinite(y) else "hidden" for _, y, _, _ in places]
     return ", ".join(f"{text} at {number(place[0])}" for text, place in zip(texts, places, strict=True))
@@ -310,7 +310,7 @@ class _Effect:
 
 
 def effects_section(summary: "Summary | str") -> str:
-    """The section; where there are no effects, why."""
+    """Return the section; where there are no effects, why."""
     title = '<h2 id="effects">Effects for a population</h2>'
     if isinstance(summary, str):
         return f"{title}\n{paragraphs([summary])}"

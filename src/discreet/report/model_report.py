@@ -113,7 +113,7 @@ class ModelReport:
     curves: "Sequence[TermEffect]" = ()
 
     def html(self) -> str:
-        """The page."""
+        """Return the page."""
         parts = [
             heading(self.title, self.certificate),
             self._cards(),
@@ -240,7 +240,7 @@ class ModelReport:
 
 
 def _plain(value: object) -> str:
-    """A declared fact as text: numbers with their commas, lists with theirs."""
+    """Return a declared fact as text: numbers with their commas, lists with theirs."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, dict):
@@ -263,7 +263,7 @@ _EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
 def report_of(
     model: "TableModel", title: str, spent: "Spent | None" = None, scores: Sequence[PrivateScore] = ()
 ) -> ModelReport:
-    """The report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
+    """Return the report; ``spent`` is the ledger's statement after the fit, ``scores`` what else was released."""
     estimator, certificate = model.estimator_, model.certificate_
     n = certificate.assumed_public.get("n")
     ahead = (
@@ -287,7 +287,7 @@ def report_of(
 
 
 def _curves(model: "TableModel") -> "list[TermEffect]":
-    """The effects of numbers that may bend, and of products with numbers."""
+    """Return the effects of numbers that may bend, and of products with numbers."""
     kinds = model.schema_.columns.items()
     bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
     numeric = {name for name, kind in kinds if isinstance(kind, Number)}
@@ -604,7 +604,7 @@ def curves_section(forecast: CostForecast) -> str:
 
 
 def _shown(forecast: CostForecast, lost: float) -> str:
-    """A loss, in percentage points or of R2."""
+    """Return a loss, in percentage points or of R2."""
     shown = f"{100 * lost:.1f}" if forecast.score == "accuracy" else f"{lost:.3f}"
     return shown.replace("-", MINUS)
 

@@ -33,7 +33,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def isolated(text: str) -> str:
-    """A name from a schema: escaped, and read in its own direction."""
+    """Return a name from a schema: escaped, and read in its own direction."""
     return f"<bdi>{escape(text)}</bdi>"
 
 
@@ -63,7 +63,7 @@ def table(
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number as people write it, with a real minus."""
+    """Return a number as people write it, with a real minus."""
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
     shown = f"{value:.{digits}g}"
@@ -77,7 +77,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A share of one, as a percentage."""
+    """Return a share of one, as a percentage."""
     return f"{100 * value:.{digits}f}%".replace("-", MINUS)
 
 
@@ -105,7 +105,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 @cache
 def part(name: str) -> str:
-    """A file next to this one: the shell of a page, or its style sheet with colors for light, dark and paper."""
+    """Return a file next to this one: the shell of a page, or its style sheet with colors for light, dark and paper."""
     return files("discreet.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -115,7 +115,7 @@ def document(title: str, body: str) -> str:
 
 
 def heading(title: str, certificate: Certificate) -> str:
-    """The stamp, amber where the guarantee is weak, red where it promises next to nothing, and the title."""
+    """Return the stamp, amber where the guarantee is weak, red where it promises next to nothing, and the title."""
     color = "weak" if certificate.weaknesses else "good"
     if not certificate.is_private or promises_nothing(
         certificate.epsilon, certificate.delta, certificate.assumed_public.get("n")
@@ -125,7 +125,7 @@ def heading(title: str, certificate: Certificate) -> str:
 
 
 def certificate_section(certificate: Certificate) -> str:
-    """The certificate to read, and as JSON to check."""
+    """Return the certificate to read, and as JSON to check."""
     stored = certificate.to_json()
     for character in "<>&":  # so that no text in it ends the element, or starts a comment
         stored = stored.replace(character, f"\\u{ord(character):04x}")
@@ -167,7 +167,7 @@ DARK = Theme(paper="#14181d", ink="#e8ecf1", muted="#9aa6b4", grid="#2a313a", pr
 
 
 def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure":
-    """What an adaptive run had spent by each round, on which query, and what the filter refused.
+    """Draw what an adaptive run had spent by each round, on which query, and what the filter refused.
 
     Everything shown follows from released answers, so the picture may be published with the certificate.
     """
@@ -197,7 +197,7 @@ def budget_trace(certificate: "Certificate", *, theme: Theme = LIGHT) -> "Figure
 
 
 def total_rho(certificate: "Certificate") -> float:
-    """What an adaptive run might spend; 0 for all other runs."""
+    """Return what an adaptive run might spend; 0 for all other runs."""
     return sum(event.rho for event in certificate.events if isinstance(event, ZCDP))
 
 
@@ -209,7 +209,7 @@ def save(figure: "Figure", path: str | Path) -> Path:
 
 
 def svg(figure: "Figure") -> str:
-    """The picture as an SVG element that refers to nothing outside itself."""
+    """Return the picture as an SVG element that refers to nothing outside itself."""
     import matplotlib
 
     content = io.StringIO()
@@ -285,7 +285,7 @@ WIDTH, HEIGHT = 10.4, 5.0
 
 
 def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
-    """Two panels with one axis: the gap to the model without privacy, over epsilon and over n.
+    """Draw two panels with one axis: the gap to the model without privacy, over epsilon and over n.
 
     Lines are means, bands reach from the lowest to the highest simulated fit, dots are single fits; the row that was
     asked for is ringed and named.

@@ -50,12 +50,12 @@ _QUESTIONS = {
 
 
 def one_of(certificate: Certificate) -> str:
-    """What is protected, as a word: a row or a person."""
+    """Return what is protected, as a word: a row or a person."""
     return "row" if certificate.unit == "record" else "person"
 
 
 def promise(certificate: Certificate) -> list[str]:
-    """The guarantee in plain words."""
+    """Return the guarantee in plain words."""
     if not certificate.is_private:
         return [f"Nothing: {'; '.join(certificate.reasons)}. Do not release this model."]
     factor = math.exp(min(certificate.epsilon, 700.0))
@@ -71,7 +71,7 @@ def promise(certificate: Certificate) -> list[str]:
 
 
 def not_promised(certificate: Certificate) -> list[str]:
-    """What readers might take for promised."""
+    """Return what readers might take for promised."""
     unit = one_of(certificate)
     said = [
         "That nothing is learned about people in general. If the model finds that smokers come back more often, this "
@@ -98,18 +98,18 @@ def odds_factor(certificate: Certificate) -> float:
 
 
 def posterior(prior: float, factor: float) -> tuple[float, float]:
-    """The least and the greatest chance after odds were multiplied by something within [1/factor, factor]."""
+    """Return the least and the greatest chance after odds were multiplied by something within [1/factor, factor]."""
     return prior / (prior + (1 - prior) * factor), prior / (prior + (1 - prior) / factor)
 
 
 def best_guess(certificate: Certificate) -> float:
-    """How often a guess between two equally likely values is right, at most."""
+    """Return how often a guess between two equally likely values is right, at most."""
     ratio = math.exp(-min(certificate.epsilon, 700.0))
     return min(1.0, (1 + certificate.delta * ratio) / (1 + ratio))
 
 
 def promise_section(certificate: Certificate) -> str:
-    """The section of a page: words, formulas, odds, limits. Without privacy a stop sign, and no promise."""
+    """Return the section of a page: words, formulas, odds, limits. Without privacy a stop sign, and no promise."""
     if not certificate.is_private:
         return _stop(certificate)
     question = _QUESTIONS[certificate.neighbors].format(one=one_of(certificate))
@@ -199,14 +199,14 @@ def _together(certificate: Certificate) -> list[str]:
 
 
 def _chance(chance: float) -> str:
-    """A chance in percent; one that is nearly 0 or 1 is not called so."""
+    """Return a chance in percent; one that is nearly 0 or 1 is not called so."""
     if 0.001 <= chance <= 0.999:
         return percent(chance)
     return "below 0.1%" if chance < 0.5 else "over 99.9%"
 
 
 def formula(content: str, text: str, note: str = "") -> str:
-    """A displayed formula; ``text`` is what it says, for those who hear it or whose browser knows no MathML."""
+    """Return a displayed formula; ``text`` is what it says, for those who hear it or whose browser knows no MathML."""
     below = f"<p>{escape(note)}</p>" if note else ""
     return f'<div class="formula">{_math(content, text, display="block")}{below}</div>'
 
@@ -219,18 +219,18 @@ def _math(content: str, text: str, display: str = "inline") -> str:
 
 
 def name(symbol: str) -> str:
-    """A variable."""
+    """Return a variable."""
     return f"<mi>{symbol}</mi>"
 
 
 def sign(symbol: str) -> str:
-    """An operator."""
+    """Return an operator."""
     fixed = ' stretchy="false"' if symbol in "()[]|∣" else ""
     return f"<mo{fixed}>{symbol}</mo>"
 
 
 def figure_of(value: float, digits: int = 3) -> str:
-    """A number, with a power of ten where it needs one."""
+    """Return a number, with a power of ten where it needs one."""
     shown = f"{value:.{digits}g}"
     if "e" not in shown:
         return f"<mn>{shown}</mn>"
@@ -268,7 +268,7 @@ def definition(certificate: Certificate, relation: str) -> str:
 
 
 def guess_formula(certificate: Certificate, value: str) -> str:
-    """How often a guess between two values is right."""
+    """Return how often a guess between two values is right."""
     slack = f"{sign('+')}{name('δ')}" if certificate.delta else ""
     fraction = f"<mfrac><mrow>{_POWER}{slack}</mrow><mrow>{_POWER}{sign('+')}<mn>1</mn></mrow></mfrac>"
     right = _probability("<mtext>right guess</mtext>")
@@ -278,7 +278,7 @@ def guess_formula(certificate: Certificate, value: str) -> str:
 
 
 def odds_formula(certificate: Certificate) -> str:
-    """What a sign in the model does to somebody's odds."""
+    """Return what a sign in the model does to somebody's odds."""
     given, against = sign("∣"), sign(":")
     odds = f"{name('A')}{against}{name('B')}"
     after = f"<mtext>odds</mtext>{sign('(')}{odds}{given}{name('S')}{sign(')')}"
@@ -469,7 +469,7 @@ _ACCOUNTANTS = {
 
 
 def account_bar(spent: Spent) -> str:
-    """What is gone of a data set's cap, and what is left."""
+    """Show what is gone of a data set's cap, and what is left."""
     share = min(max(spent.share, 0.0), 1.0)
     left = f"{percent(1 - share)} left"
     delta = f" at delta = {number(spent.left_delta)}" if spent.left_delta else ""
@@ -491,7 +491,7 @@ def account_bar(spent: Spent) -> str:
 
 
 def shares(certificate: Certificate) -> list[float] | None:
-    """Each event's part of the budget, where parts add up; None where only the whole has a price.
+    """Return each event's part of the budget, where parts add up; None where only the whole has a price.
 
     With delta = 0 epsilons are added; else the rho of concentrated privacy, such as count / (2 noise_multiplier^2) for
     Gaussian noise and epsilon^2/8 for the exponential mechanism.
@@ -505,7 +505,7 @@ def shares(certificate: Certificate) -> list[float] | None:
 
 
 def released(certificate: Certificate) -> list[Event]:
-    """The releases among the events; an assumption is none."""
+    """Return the releases among the events; an assumption is none."""
     return [event for event in certificate.events if event.is_release]
 
 
@@ -516,7 +516,7 @@ def _weight(event: Event, *, pure: bool) -> float | None:
 
 
 def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
-    """Every release: what it asked, how often, with how much noise, for which part of the budget."""
+    """Show every release: what it asked, how often, with how much noise, for which part of the budget."""
     events, parts = released(certificate), shares(certificate) if certificate.is_private else None
     named = list(steps) if len(steps) == len(events) else [""] * len(events)
     count = sum(event.count for event in events)
@@ -624,7 +624,7 @@ def _counts(checked: Checked) -> str:
 
 
 def trace_section(certificate: Certificate) -> str:
-    """The budget trace of an adaptive run; the certificate below says the same in numbers."""
+    """Show the budget trace of an adaptive run; the certificate below says the same in numbers."""
     total = total_rho(certificate)
     if not (certificate.trace and total):
         return ""

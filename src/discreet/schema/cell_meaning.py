@@ -37,7 +37,7 @@ BLANKS = " \t\r\n\v\f"
 
 
 def number_of(cell: object, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> float:
-    """A cell as a finite number, NaN where it is none."""
+    """Return a cell as a finite number, NaN where it is none."""
     if isinstance(cell, (str, bytes)):
         text = decoded(cell)
         return _meant(_finite(text), missing) if text not in missing and _NUMBER.fullmatch(text) else math.nan
@@ -45,7 +45,7 @@ def number_of(cell: object, missing: frozenset[str] = frozenset(MISSING_TEXTS)) 
 
 
 def text_of(cell: object, missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> str | None:
-    """A cell as text, None where it is missing: whole numbers without a point, truth as true and false."""
+    """Return a cell as text, None where it is missing: whole numbers without a point, truth as true and false."""
     if isinstance(cell, (str, bytes)):
         text = decoded(cell)
         return None if text in missing else text
@@ -58,7 +58,7 @@ def text_of(cell: object, missing: frozenset[str] = frozenset(MISSING_TEXTS)) ->
 
 
 def position_of(cell: object, labels: Sequence[Label], missing: frozenset[str] = frozenset(MISSING_TEXTS)) -> int:
-    """A cell's place among the labels; their number for any other cell, -1 where nothing is there."""
+    """Return a cell's place among the labels; their number for any other cell, -1 where nothing is there."""
     text = text_of(cell, missing)
     if text is None:
         return MISSING
@@ -69,7 +69,7 @@ def position_of(cell: object, labels: Sequence[Label], missing: frozenset[str] =
 
 
 def are_numbers(labels: Sequence[Label]) -> bool:
-    """Whether labels are compared as numbers; else as texts."""
+    """Return whether labels are compared as numbers; else as texts."""
     return all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
 
 
@@ -79,7 +79,7 @@ def is_number_text(text: str) -> bool:
 
 
 def codes_of(missing: frozenset[str]) -> list[float]:
-    """The numbers among the texts that mean nothing."""
+    """Return the numbers among the texts that mean nothing."""
     return [float(text) for text in missing if _NUMBER.fullmatch(text) and plain_number(float(text)) == text]
 
 
@@ -99,12 +99,12 @@ def _finite(value: object) -> float:
 
 
 def _meant(number: float, missing: frozenset[str]) -> float:
-    """A number, unless its text means that nothing is there: a code such as -9."""
+    """Return a number, unless its text means that nothing is there: a code such as -9."""
     return math.nan if not math.isnan(number) and plain_number(number) in missing else number
 
 
 def _digits(cell: object) -> str | None:
-    """A number as text, whole ones to the last digit; None where it is not finite."""
+    """Return a number as text, whole ones to the last digit; None where it is not finite."""
     if isinstance(cell, (int, np.integer)):
         try:
             return str(int(cell))

@@ -383,7 +383,7 @@ def _even_places(count: int) -> tuple[float, ...]:
 
 
 def checked_range(pair: object, what: str) -> Range:
-    """Two finite numbers, the first the smaller."""
+    """Return two finite numbers, the first the smaller."""
     ends = _listed(pair, what)
     if len(ends) != 2:
         raise SchemaError(f"{what} needs two numbers, the least and the largest, such as [0, 120]")
@@ -396,7 +396,7 @@ def checked_range(pair: object, what: str) -> Range:
 
 
 def are_apart(low: float, high: float) -> bool:
-    """Whether a distance can be divided by."""
+    """Return whether a distance can be divided by."""
     return high / 2 - low / 2 >= LEAST_WIDTH
 
 
@@ -419,7 +419,7 @@ def checked_labels(labels: object, what: str, least: int) -> tuple[Label, ...]:
 
 
 def _plain(label: object) -> Any:
-    """A label without blanks around it, and without a numpy type."""
+    """Return a label without blanks around it, and without a numpy type."""
     return label.strip(BLANKS) if isinstance(label, str) else label.item() if isinstance(label, np.generic) else label
 
 

@@ -671,7 +671,7 @@ def comment(text: str) -> str:
 
 
 def to_toml(schema: "Schema") -> str:
-    """A schema as TOML."""
+    """Return a schema as TOML."""
     stored = schema.to_dict()
     tables = {role: stored.pop(role, None) for role in ("target", "weight", "offset")}
     columns = stored.pop("columns", {})
@@ -693,7 +693,7 @@ def _written(sign: int) -> str:
 
 
 def value_text(value: object) -> str:
-    """A plain value as TOML."""
+    """Return a plain value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -715,7 +715,7 @@ class Said(NamedTuple):
 
 
 def describe(kind: ColumnKind) -> Said:
-    """What was declared of a column, and what stands for a missing value."""
+    """Return what was declared of a column, and what stands for a missing value."""
     if isinstance(kind, Number):
         ends = "private, within {:,.12g} to {:,.12g}" if kind.is_private else "{:,.12g} to {:,.12g}"
         per = "" if kind.unit == 1 else f"; effects per {kind.unit:g}"

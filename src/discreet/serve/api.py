@@ -224,7 +224,7 @@ def job_dict(job: Job) -> Json:
 
 
 def document(title: str) -> Json:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     paths: dict[str, Json] = {}
     for operation in OPERATIONS:
         names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]

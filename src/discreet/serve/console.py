@@ -57,7 +57,7 @@ def _to(place: str) -> Response:
 
 
 def csrf(session: str) -> str:
-    """The token of a session's forms: only who has the cookie's value can know it."""
+    """Return the token of a session's forms: only who has the cookie's value can know it."""
     return hashlib.blake2b(b"discreet form", key=session.encode(), digest_size=16).hexdigest() if session else ""
 
 

@@ -100,7 +100,7 @@ class Job:
 
     @classmethod
     def from_text(cls, text: str) -> "Job":
-        """The inverse of ``to_text``."""
+        """Read what ``to_text`` wrote."""
         return cls(**json.loads(text))
 
     @property
@@ -219,12 +219,12 @@ class Jobs:
             return spent
 
     def find(self, job: str) -> Job | None:
-        """The job of this id."""
+        """Return the job of this id."""
         with self._store.reading() as at:
             return next(iter(_jobs(at, "id = ?", job)), None)
 
     def listed(self, name: str | None = None, *, limit: int = 200) -> list[Job]:
-        """The newest jobs, of one person or of all."""
+        """Return the newest jobs, of one person or of all."""
         with self._store.reading() as at:
             return _jobs(at, "? IN (name, '') ORDER BY number DESC LIMIT ?", name or "", limit)
 
@@ -299,13 +299,13 @@ def _write_score(score: PrivateScore, folder: Path) -> None:
 
 
 def table_of(dataset: DataSet) -> Source:
-    """The rows of a data set, unread."""
+    """Return the rows of a data set, unread."""
     source: Source = source_of([Path(path) for path in dataset.table], dataset.schema.separator)
     return source
 
 
 def is_charged(ledger: Ledger, job: Job) -> bool:
-    """Whether the ledger has an entry under the job's id."""
+    """Return whether the ledger has an entry under the job's id."""
     return any(entry.charge_id == job.ledger_id for entry in ledger.entries(job.dataset))
 
 
@@ -343,7 +343,7 @@ for a worker to start."""
 
 
 def next_release(now: float, grid: float) -> float:
-    """The first whole multiple of the grid that is not before ``now``; ``now`` itself without a grid."""
+    """Return the first whole multiple of the grid that is not before ``now``; ``now`` itself without a grid."""
     return math.ceil(now / grid) * grid if grid > 0 else now
 
 
@@ -403,7 +403,7 @@ class Worker:
 
 
 def _line(process: "subprocess.Popen[str]", seconds: float) -> str | None:
-    """The next line of a worker; nothing where it has ended, None where it takes too long."""
+    """Return the next line of a worker; nothing where it has ended, None where it takes too long."""
     assert process.stdout is not None
     with selectors.DefaultSelector() as waiting:
         waiting.register(process.stdout, selectors.EVENT_READ)
@@ -517,7 +517,7 @@ def _locked(path: Path) -> int:
 
 
 def inline(settings: Settings) -> Callable[[Job], Outcome]:
-    """A run in this process, for tests."""
+    """Return a run in this process, for tests."""
     return lambda job: carry_out(settings, job)
 
 

@@ -59,19 +59,19 @@ class Service:
     # --- data sets ------------------------------------------------------------------------------------
 
     def visible(self, person: Person) -> list[DataSet]:
-        """The data sets that somebody may see: an analyst those with an allocation."""
+        """Return the data sets that somebody may see: an analyst those with an allocation."""
         mine = {dataset for _, dataset in self.accounts.allocations(person.name)}
         return [shown for shown in self.settings.datasets.values() if person.reads_all or shown.name in mine]
 
     def dataset(self, person: Person, name: str) -> DataSet:
-        """A data set by its name."""
+        """Return a data set by its name."""
         match = next((candidate for candidate in self.visible(person) if candidate.name == name), None)
         if match is None:
             raise NotFound("there is no such data set, or you have no allocation of it: ask its owner")
         return match
 
     def described(self, person: Person, name: str) -> Json:
-        """What is public of a data set, and what is left of its budget."""
+        """Return what is public of a data set, and what is left of its budget."""
         dataset, facts = self.dataset(person, name), self._facts[name]
         return {
             "name": name,
@@ -85,7 +85,7 @@ class Service:
         }
 
     def budget(self, person: Person, name: str) -> Json:
-        """What was spent of a data set's cap, and of one's own allocation."""
+        """Return what was spent of a data set's cap, and of one's own allocation."""
         self.dataset(person, name)
         spent: Json = dict(vars(self.ledger.spent(name)))
         if person.role == "analyst":
@@ -105,17 +105,17 @@ class Service:
     # --- prices ---------------------------------------------------------------------------------------
 
     def quote(self, person: Person, name: str, specification: Specification) -> Json:
-        """The price and the plan of a fit. Free: no record is read."""
+        """Return the price and the plan of a fit. Free: no record is read."""
         self.dataset(person, name)
         return quoted(self._quote(name, specification.text))
 
     def explanation(self, person: Person, name: str, specification: Specification) -> str:
-        """Why this solver, and what privacy will probably cost, from public facts."""
+        """Return why this solver, and what privacy will probably cost, from public facts."""
         self.dataset(person, name)
         return self._quote(name, specification.text).explain()
 
     def forecast(self, person: Person, name: str, specification: Specification) -> Json:
-        """What privacy will cost in accuracy, simulated on synthetic rows. Free."""
+        """Return what privacy will cost in accuracy, simulated on synthetic rows. Free."""
         self.dataset(person, name)
         return self._forecast(name, specification.text)
 
@@ -191,7 +191,7 @@ class Service:
 
     @staticmethod
     def _own(account: Account, limit: float, mine: list[Job]) -> Account:
-        """What one analyst has asked of a data set, as an account with the allocation for a cap.
+        """Return what one analyst has asked of a data set, as an account with the allocation for a cap.
 
         It bounds what an analyst can spend, in the ledger's own arithmetic. It is no promise to anybody in the table:
         the promise is the cap, which the ledger keeps over all analysts together. Parts (``Ledger.divide``) would be
@@ -225,7 +225,7 @@ class Service:
     # --- results --------------------------------------------------------------------------------------
 
     def result(self, person: Person, job: str, file: str) -> bytes:
-        """A file of a finished job's folder."""
+        """Return a file of a finished job's folder."""
         finished = self._finished(person, job)
         if file not in (*FILES, SCORE) or (person.role == "auditor" and file != CERTIFICATE):
             raise NotFound("there is no such file for you in a result")
@@ -235,12 +235,12 @@ class Service:
         return place.read_bytes()
 
     def score(self, person: Person, job: str) -> Json:
-        """The released score of a finished job."""
+        """Return the released score of a finished job."""
         stored: Json = json.loads(self.result(person, job, SCORE))
         return stored
 
     def model(self, person: Person, job: str) -> TableModel:
-        """The released model of a finished job."""
+        """Return the released model of a finished job."""
         if person.role == "auditor":
             raise Forbidden("auditors read entries and certificates")
         try:
@@ -249,7 +249,7 @@ class Service:
             raise NotFound("the result cannot be read, or is not what was written: ask the owner") from None
 
     def report(self, person: Person, job: str) -> str:
-        """The page about a finished job; it is made once, from what was released."""
+        """Return the page about a finished job; it is made once, from what was released."""
         finished = self._finished(person, job)
         place = self.settings.results / f"{finished.id}.html"
         with self._slow:

@@ -70,7 +70,7 @@ class Specification:
             raise ServiceError(str(error).replace("the schema", "what you pasted")) from None
 
     def model_of(self, schema: Schema, account: Account, **charged: object) -> TableModel:
-        """The model, not fitted; the relation is the data set's."""
+        """Return the model, not fitted; the relation is the data set's."""
         estimator = MODELS[self.model]()
         assert schema.target is not None
         if hasattr(estimator, "classes") != (schema.target.classes is not None):
@@ -121,7 +121,7 @@ class ScoreSpecification:
         return cls(given["job"], settings)
 
     def priced(self, model: TableModel, facts: "Facts") -> PricedPlan:
-        """What the score would release, at its price; no record is read."""
+        """Return what the score would release, at its price; no record is read."""
         if (model.schema_.person is None) != (facts.schema.person is None):
             raise ServiceError("the model protects another unit than this data set: one of them has a person column")
         words = {**self.settings, "neighbors": str(facts.account.neighbors)}

@@ -99,7 +99,7 @@ class Store:
             yield at
 
     def lines(self, limit: int = -1) -> list[Line]:
-        """The last lines of the audit log, the newest first."""
+        """Return the last lines of the audit log, the newest first."""
         with self.reading() as at:
             return [Line(*row) for row in at.execute("SELECT * FROM audit ORDER BY seq DESC LIMIT ?", (limit,))]
 
@@ -221,7 +221,7 @@ class Accounts:
             note(at, actor, "token revoked", handle)
 
     def tokens(self) -> list[TokenRow]:
-        """All tokens, without secrets."""
+        """Return all tokens, without secrets."""
         with self._store.reading() as at:
             rows = at.execute("SELECT handle, name, role, made, expires, revoked FROM token ORDER BY made").fetchall()
         return [TokenRow(*row) for row in rows]
@@ -286,7 +286,7 @@ def allocations(at: sqlite3.Connection, name: str | None = None) -> dict[tuple[s
 
 
 def shown_time(at: float) -> str:
-    """A time for people and programs."""
+    """Return a time for people and programs."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 

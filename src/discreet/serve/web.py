@@ -206,7 +206,7 @@ def bearer(gate: Gate) -> Finder:
 
 
 def client_of(request: Request) -> str:
-    """The address that a request comes from."""
+    """Return the address that a request comes from."""
     return request.client.host if request.client else ""
 
 

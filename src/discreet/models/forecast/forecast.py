@@ -65,7 +65,7 @@ from discreet.typing import Floats
 
 
 def summary(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and its standard error."""
+    """Return the mean, and its standard error."""
     mean = math.fsum(values) / len(values)
     spread = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
     return mean, math.sqrt(spread / len(values))
@@ -308,7 +308,7 @@ class Setting:
         return rehearsal(rows, self.ranges, self.target, ceiling=ceiling, seed=seed, indicators=self.indicators)
 
     def model(self, rows: int, **changes: object) -> DPLinearModel:
-        """The estimator with declared bounds, and some settings changed."""
+        """Return the estimator with declared bounds, and some settings changed."""
         bounds = self.bounds if self.bounds.n is None else self.bounds.with_facts(n=rows)
         facts: Json = {"classes": None} if isinstance(self.target, Classes) else {"target": None}
         facts |= {"ledger": False, "verbose": False, "allow_large_delta": True, "start": None}  # public rows
@@ -317,7 +317,7 @@ class Setting:
         return model
 
     def facts(self) -> PrivateData:
-        """Two public rows, through which declared bounds are read as a fit reads them."""
+        """Return two public rows, through which declared bounds are read as a fit reads them."""
         low, _ = self.ranges
         ends = self.bounds.classes or self.bounds.target
         assert ends is not None
@@ -342,7 +342,7 @@ class Setting:
 
 
 def setting_of(estimator: DPLinearModel, p: int | None, indicators: Groups | None = None) -> Setting:
-    """The facts of an estimator, fitted or not, for a table of p columns."""
+    """Return the facts of an estimator, fitted or not, for a table of p columns."""
     if getattr(estimator, "inference", None):  # what standard errors cost is not forecast
         estimator = clone(estimator).set_params(inference=None)
     bounds, ranges = _columns(estimator.bounds, p)
@@ -392,7 +392,7 @@ LIMIT_STEPS = 600  # for penalties that have no exact solve here
 
 
 def score_without_privacy(table: Rehearsal, setting: Setting, rows: int) -> float:
-    """The expected score of the model that the first ``rows`` rows give where nobody asks for privacy."""
+    """Return the expected score of the model that the first ``rows`` rows give where nobody asks for privacy."""
     X, y = table.X[:rows], table.y[:rows]
     if setting.penalty.ridge:
         if setting.loss.quadratic:
@@ -517,7 +517,7 @@ def forecast(
     indicators: Groups | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
-    """The forecast of an estimator for a table of n rows and p columns; ``DPLinearModel.forecast`` explains it.
+    """Return the forecast of an estimator for a table of n rows and p columns; ``DPLinearModel.forecast`` explains it.
 
     ``indicators`` are the columns of which at most one is on, group by group. None: the last third, in fours.
     """
@@ -623,7 +623,7 @@ def _stand_in(setting: Setting) -> str:
 
 
 def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
-    """The solver for a part of the rows, and the factor of its noise multiplier at which means are as noisy."""
+    """Return the solver for a part of the rows, and the factor of its noise multiplier at which means are as noisy."""
     if hasattr(solver, "solver"):  # a stage, which sees all records
         inner, factor = _shrunk(solver.solver, plan, part)
         return replace(solver, solver=inner), factor

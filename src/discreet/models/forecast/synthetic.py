@@ -90,19 +90,19 @@ class Target(Protocol):
         """(offsets b, strength s) with which the law's own score is the ceiling, or as near as it gets."""
 
     def expected(self, margins: Floats) -> Floats:
-        """What is expected of each row: probabilities, or a mean."""
+        """Return what is expected of each row: probabilities, or a mean."""
 
     def draw(self, expected: Floats, stream: Stream) -> Array:
-        """A target for each row."""
+        """Draw a target for each row."""
 
     def score(self, expected: Floats, predicted: Array) -> float:
-        """The expected score of predictions."""
+        """Return the expected score of predictions."""
 
     def trivial(self, expected: Floats) -> float:
-        """The score of the best prediction that looks at no column."""
+        """Return the score of the best prediction that looks at no column."""
 
     def best(self, expected: Floats) -> float:
-        """The score of the law itself, which no model passes."""
+        """Return the score of the law itself, which no model passes."""
 
 
 def _bisected(score: Callable[[float], float], ceiling: float, largest: float) -> float:
@@ -152,7 +152,7 @@ class Classes:
         return self._offsets(z, strength, offsets), strength
 
     def _offsets(self, z: Floats, strength: float, offsets: Floats) -> Floats:
-        """The offsets that give each class its share at this strength, from those at a strength near it."""
+        """Return the offsets that give each class its share at this strength, from those at a strength near it."""
         for _ in range(40):
             shares = self.expected(strength * z + offsets).mean(axis=0)
             change = np.log(self.shares / np.maximum(shares, 1e-9))
@@ -203,7 +203,7 @@ class Numbers:
         return margins[:, 0]
 
     def _noise(self, expected: Floats) -> float:
-        """The variance that no model explains: what is left of the spread."""
+        """Return the variance that no model explains: what is left of the spread."""
         return max((TARGET_SPREAD * self._half) ** 2 - float(expected.var()), 0.0)
 
     def draw(self, expected: Floats, stream: Stream) -> Array:
@@ -278,7 +278,7 @@ class Rehearsal:
     offsets: Floats
 
     def score(self, predicted: Array) -> float:
-        """The expected score of predictions for the held-out rows."""
+        """Return the expected score of predictions for the held-out rows."""
         return self.target.score(self.expected, predicted)
 
     @property
