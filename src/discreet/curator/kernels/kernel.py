@@ -29,7 +29,6 @@ import numpy as np
 from llvmlite import ir
 from numba import int64, njit, types
 from numba.core import cgutils
-from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
@@ -43,6 +42,7 @@ _UNREADABLE = (
 )
 """What reading a file of numba's cache may raise, whatever is in it; compiled loops raise none of these."""
 
+_KERNELS = __name__.rpartition(".")[0]
 _is_plain: ContextVar[bool] = ContextVar("discreet_plain_kernels", default=False)
 
 
@@ -122,8 +122,9 @@ def _interpreted(function: Any) -> Any:
     names = dict(function.__globals__)
     plain = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
     for name in function.__code__.co_names:
-        if isinstance(names.get(name), Dispatcher):
-            names[name] = _interpreted(names[name].py_func)
+        called = getattr(names.get(name), "py_func", names.get(name))
+        if isinstance(called, FunctionType) and called.__module__.startswith(_KERNELS):
+            names[name] = _interpreted(called)
     return plain
 
 
