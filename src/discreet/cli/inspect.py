@@ -79,42 +79,18 @@ def inspect(
 def _coefficients(contents: "Contents", units: str) -> dict[str, Json]:
     """Output -> feature (and the intercept) -> coefficient, and how far the noise may have moved it."""
     from discreet.inference.intervals import LEVEL, deviations
+    from discreet.models.table_encoder import plain_coefficients
 
+    assert contents.model is not None
     width = deviations(LEVEL, pure=contents.certificate.delta == 0)
+    table = contents.table
+    named = plain_coefficients(contents.model) if table is None else table.coefficients(units=units)
     by_output: dict[str, Json] = {}
-    for name, output, value, noise, unit in _named(contents, units):
-        reach = None if noise is None else width * noise
-        by_output.setdefault(output, {})[name] = {"value": value, "half_width": reach, "unit": unit}
+    for c in named:
+        reach = None if c.noise is None else width * c.noise
+        output = f"class {c.output}" if hasattr(contents.model, "classes_") else "prediction"
+        by_output.setdefault(output, {})[c.name] = {"value": c.value, "half_width": reach, "unit": c.unit}
     return by_output
-
-
-def _named(contents: "Contents", units: str) -> list[tuple[str, str, float, float | None, str]]:
-    if contents.table is not None:
-        listed = contents.table.coefficients(units=units)
-        numeric = getattr(contents.model, "classes_", None) is None
-        return [(c.name, "prediction" if numeric else f"class {c.output}", c.value, c.noise, c.unit) for c in listed]
-    import numpy as np
-
-    model: Any = contents.model
-    rows, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    noises = [None if part is None else np.atleast_1d(part) for part in (model.coef_noise_, model.intercept_noise_)]
-    spreads = None if noises[0] is None else np.atleast_2d(noises[0])
-    names = getattr(model, "feature_names_in_", [f"feature {j}" for j in range(rows.shape[1])])
-    coefficients = []
-    for k, output in enumerate(_outputs(model, len(rows))):
-        for j, name in enumerate(names):
-            spread = None if spreads is None else float(spreads[k, j])
-            coefficients.append((str(name), output, float(rows[k, j]), spread, ""))
-        noise = None if noises[1] is None else float(noises[1][k])
-        coefficients.append(("(intercept)", output, float(intercepts[k]), noise, ""))
-    return coefficients
-
-
-def _outputs(model: object, count: int) -> list[str]:
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return ["prediction"]
-    return [f"class {label}" for label in classes[-count:]]
 
 
 def _print_table(coefficients: dict[str, Json]) -> None:

@@ -1,5 +1,6 @@
 """``SchemaEncoder``: from columns to a bounded matrix, by declarations alone; and coefficients back to columns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -259,23 +260,36 @@ def coefficients_of(schema: Schema, model: DPLinearModel, *, units: str = "origi
     """
     if units not in ("encoded", "original"):
         raise Unsupported("units must be 'encoded' or 'original'")
-    features = Layout(schema).features
-    rows, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    spreads, intercept_spreads = (getattr(model, name, None) for name in ("coef_noise_", "intercept_noise_"))
-    original = units == "original"
+    features, original = Layout(schema).features, units == "original"
+    names = [(feature.column, feature.name, feature.unit if original else "encoded") for feature in features]
     scales = np.array([feature.scale if original else 1.0 for feature in features])
     origins = np.array([feature.origin * feature.scale if original else 0.0 for feature in features])
+    return _named(model, names, scales, origins, "at 0" if original else "encoded")
+
+
+def plain_coefficients(model: DPLinearModel) -> list[Coefficient]:
+    """Return a fitted estimator's coefficients by the names of its features, or their numbers."""
+    p = model.n_features_in_
+    names = [str(name) for name in getattr(model, "feature_names_in_", [f"feature {j}" for j in range(p)])]
+    return _named(model, [(name, name, "") for name in names], np.ones(p), np.zeros(p), "")
+
+
+def _named(
+    model: DPLinearModel, names: Sequence[tuple[str, str, str]], scales: Floats, origins: Floats, intercept_unit: str
+) -> list[Coefficient]:
+    """Return coefficients per ``scales``, and the intercept at ``origins``; names are of column, feature and unit."""
+    rows, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    spreads, intercept_spreads = (getattr(model, name, None) for name in ("coef_noise_", "intercept_noise_"))
     named = []
     for k, output in enumerate(outputs_of(model)):
         noise = None if spreads is None else np.atleast_2d(spreads)[k] * scales
-        for j, feature in enumerate(features):
+        for j, (column, name, unit) in enumerate(names):
             spread = None if noise is None else float(noise[j])
-            unit = feature.unit if original else "encoded"
-            named.append(Coefficient(feature.column, feature.name, output, float(rows[k, j] * scales[j]), spread, unit))
+            named.append(Coefficient(column, name, output, float(rows[k, j] * scales[j]), spread, unit))
         intercept = float(intercepts[k] - rows[k] @ origins)
         spread = None if intercept_spreads is None else float(np.atleast_1d(intercept_spreads)[k])
-        spread = None if original and origins.any() else spread
-        named.append(Coefficient("", INTERCEPT, output, intercept, spread, "at 0" if original else "encoded"))
+        spread = None if origins.any() else spread
+        named.append(Coefficient("", INTERCEPT, output, intercept, spread, intercept_unit))
     return named
 
 
