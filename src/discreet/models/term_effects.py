@@ -5,8 +5,9 @@ effect of a column is against its mean over the declared range, all of it alike,
 product is as it is. All of this is computed from released coefficients and declared facts, and for one row from what
 the caller gives: nothing is read of the records of the fit.
 
-The noise of an effect is a sum over coefficients. Bands take their noises for independent; features of one column that
-overlap have noises that offset each other, so that bands are mostly too wide.
+The noise of an effect is a sum over coefficients. Bands take their noises for independent, as those of a curve's bends
+are where values are spread evenly over the range. Where they crowd a part of it, features repeat each other there and
+have noises that offset each other, so that bands are too wide.
 """
 
 import textwrap

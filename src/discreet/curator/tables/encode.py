@@ -23,11 +23,14 @@ the first and the last distance) make every function that is a cubic polynomial 
 It is straight where the second divided differences D c of its coefficients c are 0. With the singular value
 decomposition D = U S V^T,
 
-    f(u) = constant + b_0 u + sum_j b_j z_j(u),    z(u) = S^{-1/2} V^T B(u) / r,    j = 1 ... m + 1,
+    f(u) = constant + b_0 u + sum_j b_j z_j(u),    z(u) = S^{-1/2} q(u) / r,    j = 1 ... m + 1,
 
-bend by bend from the smoothest (an arch) to the roughest, each with a smaller z: noise and shrinkage take rough bends
-before smooth ones, and bends before the line. S^0 would treat all bends alike, S^{-1} is a smoothing spline's penalty,
-too smooth where values crowd a part of the range. The sign of a bend is that of its coefficient at the high end.
+where q are the functions V^T B, from the smoothest (an arch) to the roughest, each without its projections on the
+constant, the line and the smoother ones, and of one mean square, over the range as if values were spread evenly. So
+bends hardly repeat each other or the line, and what noise does to one is not offset by another. Rough bends have a
+smaller z: noise and shrinkage take them before smooth ones, and bends before the line. S^0 would treat all bends alike,
+S^{-1} is a smoothing spline's penalty, too smooth where values crowd a part of the range. The sign of a bend is that of
+its coefficient at the high end.
 
 Bound of a row. Between two knots the vector (u, z) is a polynomial of degree 3 in the share s of the way, so it is
 
@@ -105,13 +108,30 @@ def curve_on(knots: tuple[float, ...]) -> Curve:
     splines = BSpline.design_matrix(nodes.ravel(), outer, DEGREE).toarray()
     _, sizes, directions = np.linalg.svd(straight, full_matrices=False)  # the largest first
     directions = directions[::-1] * np.sign(directions[::-1, -1:])
-    bends = splines @ (directions.T / np.sqrt(sizes[::-1]))
+    bends = _orthonormal(directions.T, inner, outer, nodes.ravel(), splines) / np.sqrt(sizes[::-1])
     controls = np.linalg.inv(_WEIGHTS) @ bends.reshape(*nodes.shape, -1)
     controls = np.ascontiguousarray(controls / np.sqrt(np.square(controls).sum(axis=2).max()))
     norm = np.sqrt((nodes**2 + np.square(controls).sum(axis=2)).max())  # a line's control points are its own nodes
     for fixed in (inner, controls):
         fixed.flags.writeable = False
     return Curve(inner, controls, float(norm))
+
+
+def _orthonormal(bends: Floats, inner: Floats, outer: Floats, nodes: Floats, at_nodes: Floats) -> Floats:
+    """Return bends at nodes, orthogonal to 1, u and smoother bends over the even range, and of one size there.
+
+    Products of cubic polynomials are integrated exactly, by four points between two knots. Signs stay.
+    """
+    from scipy.interpolate import BSpline
+
+    points, weights = np.polynomial.legendre.leggauss(DEGREE + 1)
+    half = np.diff(inner)[:, np.newaxis] / 2
+    u = (inner[:-1, np.newaxis] + half * (1 + points)).ravel()
+    splines = BSpline.design_matrix(u, outer, DEGREE).toarray()
+    root = np.sqrt((half * weights).ravel())[:, np.newaxis]
+    upper = np.linalg.qr(root * np.column_stack([np.ones_like(u), u, splines @ bends]), mode="r")
+    functions = np.column_stack([np.ones_like(nodes), nodes, at_nodes @ bends])
+    return np.asarray(functions @ (np.linalg.inv(upper) * np.sign(np.diag(upper))))[:, 2:]
 
 
 def _second_differences(places: Floats) -> Floats:
