@@ -278,7 +278,7 @@ def test_tests_of_columns_have_their_size_and_bands_their_level_with_privacy_noi
         rejected.append(summary.wald_test("ward").p < 0.05)
         bent_lines.append(summary.nonlinearity_test("age").p < 0.05)
         curve = summary.curve("age")
-        truth = 0.015 * (curve.x - 18)
+        truth = 0.015 * (curve.x - curve.reference)
         covered.append(((curve.band_low - 1e-12 <= truth) & (truth <= curve.band_high + 1e-12)).all())
         pointwise.append(((curve.low - 1e-12 <= truth) & (truth <= curve.high + 1e-12)).all())
     most = stats.binom.isf(1e-6, count, 0.05)
