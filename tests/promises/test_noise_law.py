@@ -12,7 +12,7 @@ from scipy import stats
 from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.curator import PrivateData
+from discreet.curator import PrivateData, session
 from discreet.curator.lattice.entropy import SystemEntropy
 from discreet.curator.lattice.noise import (
     _gap_table,
@@ -367,13 +367,6 @@ def test_scores_at_the_ends_of_64_bits_do_not_wrap(name):
 
 # --- what the curator draws for each query --------------------------------------------------------------
 
-GAUSSIAN = (
-    "noisy_weighted_gradient",
-    "noisy_curvature",
-    "noisy_score_covariance",
-    "noisy_squared_slopes",
-    "noisy_shells",
-)
 MINIMIZERS = ("noisy_minimizer", "noisy_descent")
 """Their pure noise has a Gamma length, see ``tests/solvers/perturbation/test_noise.py``."""
 SCALARS = (
@@ -409,7 +402,7 @@ def test_every_query_has_the_noise_that_was_planned(query):
 
 
 @pytest.mark.few(4)
-@pytest.mark.parametrize("query", [query for query in QUERIES if query not in (*GAUSSIAN, *MINIMIZERS)])
+@pytest.mark.parametrize("query", [query for query in QUERIES if query not in (*session._IN_L2, *MINIMIZERS)])
 def test_every_pure_query_has_the_noise_that_was_planned(query):
     noise = noise_of(query, 0.0)
     assert stats.kstest(noise, "laplace").pvalue > SIGNIFICANCE
