@@ -77,6 +77,17 @@ class DenseEngine(LocalEngine):
         self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
         self.cells_shape = -(-len(self.rows) // self._tile_rows), self.rows.shape[1], self._tile_rows
         """Tiles, columns, and rows per tile."""
+        self._margins: tuple[bytes, Floats] | None = None
+
+    def margins(self, w: Floats) -> Floats:
+        """Return exact integer margins, tile by tile, as doubles, to be read only; those of the last weights are kept.
+
+        The choice of a coordinate and the entry of the gradient that follows are asked at the same weights.
+        """
+        weights = w.tobytes()
+        if self._margins is None or self._margins[0] != weights:
+            self._margins = weights, self.tiles.margins(w)
+        return self._margins[1]
 
     def narrowed(self, columns: Integers) -> DenseEngine:
         """Return the same records with some of their columns alone; norms stay those of whole rows."""

@@ -57,9 +57,15 @@ _SLACK = 2  # one step for rounding down, one for double precision: scores stay 
 def _strengths(penalty: Penalty) -> tuple[Strength, Strength]:
     """Return (l1, l2) of a penalty l1 |w| + l2 w^2 / 2. The scores' proof needs both to be at least 0."""
     strengths = penalty.l1_l2
-    if strengths is None or not all(np.all((np.asarray(s) >= 0) & np.isfinite(s)) for s in strengths):
+    if strengths is None or not all(map(_is_strength, strengths)):
         raise Unsupported("greedy selection knows the penalties none, L1, L2 and elastic net")
     return strengths
+
+
+def _is_strength(strength: Strength) -> bool:
+    if isinstance(strength, float):
+        return 0.0 <= strength < math.inf
+    return bool(np.all((np.asarray(strength) >= 0) & np.isfinite(strength)))
 
 
 def scores(rule: str, g: Floats, w: Floats, smoothness: Floats, penalty: Penalty) -> Floats:

@@ -53,12 +53,13 @@ class CoordinateQuery(ExactSum):
             kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), *sums, out)
             return out
         assert isinstance(engine, DenseEngine)
-        used = np.union1d(np.flatnonzero(self.w), self.columns)
-        if len(used) <= _FEW < engine.n_columns:  # often the constant alone: no copy of the table then
-            columns = np.searchsorted(used, self.columns)
-            return replace(self, w=self.w[used], columns=columns).over(engine.narrowed(used))
+        if self.columns.size <= _FEW < engine.n_columns:
+            used = np.union1d(np.flatnonzero(self.w), self.columns)
+            if len(used) <= _FEW:  # often the constant alone: no copy of the table then
+                columns = np.searchsorted(used, self.columns)
+                return replace(self, w=self.w[used], columns=columns).over(engine.narrowed(used))
         tiles = engine.tiles
-        margins, row_bounds = tiles.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
+        margins, row_bounds = engine.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
 
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(self.columns.size, dtype=np.int64), slice(first, last)
