@@ -169,7 +169,8 @@ SETTINGS = {row.name: row for row in (
     Setting("cd.passes", lambda s: within(4, 10 * (s.per_row / 85) ** 0.4, 30),
             reason="of labels: all iterates are averaged"),
     Setting("cd.corners", lambda s: within(4, s.per_row / 33, 35),
-            reason="of labels, to the last iterate: means have no zeros"),
+            numbers=lambda s: within(10, 24 * (s.per_row / 85) ** (1 / 3), 50),
+            reason="passes to the last iterate: means have no zeros"),
     Setting("cd.step", lambda s: min(1.0, s.per_coefficient / 4) ** 2, reason="long steps would find noise"),
     Setting("gcd.n_steps", lambda s: within(8, 0.85 * min(s.per_row, 85) * beyond(85, s.per_row) ** 0.36, 200),
             reason="even columns want few, uneven ones many"),
@@ -642,12 +643,12 @@ def cd(facts: Facts) -> Solver:
         inner = few.count * domain.n_features
         passes = CoordinateDescent(1, inner, geometry, few.length, schedule="cyclic", average=average)
         return Preconditioned(passes, "declared", constant=max(0.5, 1.0 / weak))
-    count, rounds = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners"), 1
+    rounds = 2 if facts.is_regression else 1
+    count = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
     found = Best(count, facts.value("coordinate.clip"), facts.value("cd.step"))
-    if facts.is_regression:
-        kind = "tail" if facts.penalty.ridge else "last"
-        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, average=kind)
-        rounds = min(2, found.count)  # the mean of the second half
+    if facts.is_regression and facts.penalty.ridge:  # whitened; the mean of the second half
+        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, average="tail")
+        rounds = min(2, found.count)
     inner, geometry = found.count // rounds * domain.n_features, Geometry(relative_clip=found.clip)
     solver = CoordinateDescent(rounds, inner, geometry, found.length, schedule="cyclic", average=average)
     return _in_scales(facts, solver)
