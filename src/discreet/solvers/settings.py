@@ -646,7 +646,7 @@ def cd(facts: Facts) -> Solver:
     rounds = 2 if facts.is_regression else 1
     count = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
     found = Best(count, facts.value("coordinate.clip"), facts.value("cd.step"))
-    if facts.is_regression and facts.penalty.ridge:  # whitened; the mean of the second half
+    if facts.is_regression and facts.penalty.ridge and not is_wide(domain):  # whitened; the mean of the second half
         found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, average="tail")
         rounds = min(2, found.count)
     inner, geometry = found.count // rounds * domain.n_features, Geometry(relative_clip=found.clip)
