@@ -78,7 +78,8 @@ def coverage(
     if page is not None:
         fits = f"{tables} tables of {rows:,} rows each, {laws} laws per model"
         lines = [
-            f"| {name} | {about} | {budget:g} | {kinds} | {mean:.3f} | {good:.0%} | {bad} | {least:.2f} |"
+            f"| {name} | {about} | {budget:g} | {kinds} | "
+            + (f"{mean:.3f} | {good:.0%} | {bad} | {least:.2f} |" if kinds else "– | – | – | – |")
             for (name, about, budget), rates in cells.items()
             for kinds, mean, good, bad, least in [_counts(rates)]
         ]
