@@ -69,7 +69,7 @@ class Passes:
 
         def asked(client, task, *columns, **words):
             futures = mapped(client, task, *columns, **words)
-            if self.count == at and task is dask.calls.told_of and then is not None:
+            if self.count == at and task is dask.calls.told and then is not None:
                 then()
             return futures
 

@@ -179,6 +179,6 @@ def test_a_call_of_what_is_no_task_is_refused():
     for name in ("system", "sealed", "__import__"):
         found = calls.told(pack((name, (), {})))
         assert "does not know" in unpack(found).reason
-    assert unpack(calls.told_of(part, pack(("answer", (), {})))) == part
+    assert unpack(calls.told(pack(("answer", (), {})), part)) == part
     with pytest.raises(AssertionError):
         calls.call(print)

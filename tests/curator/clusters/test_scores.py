@@ -132,7 +132,7 @@ def test_a_part_that_is_left_out_ends_the_score_with_its_charge(client, models, 
     honest = dask_parts._mapped
 
     def lossy(client, task, *columns, **words):
-        lost = task is calls.told_of and unpack(columns[1][0])[0] == "answer"
+        lost = task is calls.told and unpack(columns[0][0])[0] == "answer"
         return honest(client, task, *columns, **words)[: -1 if lost else None]
 
     monkeypatch.setattr(dask_parts, "_mapped", lossy)

@@ -62,7 +62,7 @@ def test_a_worker_imports_neither_noise_nor_entropy_nor_ledger():
     part = sealed(0, known_records(False))
     tasks = [
         (part_tasks.probe, (Logistic(), True), {}),
-        (calls.told_of, (part, calls.call(answer, placement=None), pack(questions(Logistic())[0])), {}),
+        (calls.told, (calls.call(answer, placement=None), part, pack(questions(Logistic())[0])), {}),
         (encode, (0, ArrayRows(2, (0, 1)), encoding(), np.zeros((3, 2)), np.zeros(3)), {}),
         (count_rows, (0, TableRows(schema, True), frame), {}),
         (count_cells, (0, TableRows(schema, True), frame), {}),

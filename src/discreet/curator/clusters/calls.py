@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from discreet.curator.clusters import persons, tasks
 from discreet.curator.clusters.messages import Misfit, pack, unpack
-from discreet.curator.clusters.tasks import Failed, Part, guarded
+from discreet.curator.clusters.tasks import Failed, guarded
 
 _TASKS = {
     task.__name__: task
     for task in (
         persons.deal,
+        persons.gather,
         persons.ranks_of,
         tasks.answer,
         tasks.count_cells,
@@ -56,65 +57,30 @@ def packed_each(asked: Sequence[Any] | None) -> list[bytes] | None:
     return [packed[id(question)] for question in asked]
 
 
-def _called(message: bytes) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+@guarded
+def made(message: bytes, *given: Any) -> Any:
+    """Return what a task makes of what it is given: a part, or the number of one and its rows, or its pieces.
+
+    What is asked of a part, and what names a part of a file, come as messages.
+    """
     name, words, named = unpack(message)
     if name not in _TASKS:
         raise Misfit("a worker was called for a task that it does not know")
-    return _TASKS[name], words, named
+    rest = (unpack(one) if isinstance(one, bytes) else one for one in given[1:])
+    return _TASKS[name](*given[:1], *words, *rest, **named)
+
+
+def told(message: bytes, *given: Any) -> bytes:
+    """Return what a task reports, as a message; what does not fit one is a failure."""
+    return packed(made(message, *given))
 
 
 def packed(found: Any) -> bytes:
-    """Return what a task reports as a message; what does not fit one is a failure."""
+    """Return a report as a message."""
     try:
         return pack(found)
     except Exception:
         return pack(Failed("a worker could not do its part"))
-
-
-@guarded
-def made_of(part: Part, message: bytes, asked: bytes | None = None) -> Any:
-    """Return what a task makes of a part, and of what is asked of it."""
-    task, words, named = _called(message)
-    return task(part, *(() if asked is None else (unpack(asked),)), *words, **named)
-
-
-def told_of(part: Part, message: bytes, asked: bytes | None = None) -> bytes:
-    """Return what a task reports of a part."""
-    return packed(made_of(part, message, asked))
-
-
-@guarded
-def made_from(number: int, message: bytes, *given: Any) -> Any:
-    """Return what a task makes of the rows of a part; a part of a file comes as a message."""
-    task, words, _ = _called(message)
-    return task(number, *words, *(unpack(one) if isinstance(one, bytes) else one for one in given))
-
-
-def told_from(number: int, message: bytes, *given: Any) -> bytes:
-    """Return what a task reports of the rows of a part."""
-    return packed(made_from(number, message, *given))
-
-
-@guarded
-def made_of_pieces(number: int, finish: bytes, *pieces: Any) -> Any:
-    """Return what is made of a new part, of one piece of every part that was read."""
-    return persons.gather(number, unpack(finish), *pieces)
-
-
-def told_of_pieces(number: int, finish: bytes, *pieces: Any) -> bytes:
-    """Return what is reported of a new part."""
-    return packed(made_of_pieces(number, finish, *pieces))
-
-
-def told(message: bytes) -> bytes:
-    """Return what a task reports that needs no rows."""
-    return packed(_run(message))
-
-
-@guarded
-def _run(message: bytes) -> Any:
-    task, words, named = _called(message)
-    return task(*words, **named)
 
 
 # The same for Spark, in the shapes that it asks for.
@@ -142,7 +108,7 @@ def outcome(message: bytes, number: int, types: pa.Schema, batches: Iterator[pa.
     """Return what a call makes of a partition; one without rows comes without batches."""
     held = list(batches)
     table = pa.Table.from_batches(held) if held else types.empty_table()
-    return made_from(number, message, table.rename_columns(types.names))
+    return made(message, number, table.rename_columns(types.names))
 
 
 def unpickled(row: Any) -> Any:
@@ -152,10 +118,8 @@ def unpickled(row: Any) -> Any:
 
 def asked_by_number(part: Any, *, message: bytes, asked: Sequence[bytes] | None, tells: bool) -> Any:
     """Return what a call makes or reports of a part, asked by the number that it has had since it was encoded."""
-    run = told_of if tells else made_of
-    if isinstance(part, Failed) or asked is None:
-        return run(part, message)
-    return run(part, message, asked[part.number])
+    each = () if isinstance(part, Failed) or asked is None else (asked[part.number],)
+    return (told if tells else made)(message, part, *each)
 
 
 def pieces_by_number(number: int, pieces: Iterable[tuple[int, Any]], *, finish: bytes, parts: int) -> list[Any]:

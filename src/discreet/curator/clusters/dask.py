@@ -25,15 +25,26 @@ import pyarrow as pa
 from discreet.curator.clusters import calls, persons, tasks
 from discreet.curator.clusters.calls import call, packed_each
 from discreet.curator.clusters.messages import pack, unpack
-from discreet.curator.clusters.remote import NO_WORKERS, OUT_OF_REACH, Held, RemoteParts, add_all, probed, silenced
+from discreet.curator.clusters.remote import (
+    NO_WORKERS,
+    OUT_OF_REACH,
+    Held,
+    OfPersons,
+    OfRows,
+    RemoteParts,
+    SourceElsewhere,
+    StreamElsewhere,
+    Work,
+    add_all,
+    probed,
+    silenced,
+)
 from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, TableRows, Tally, describe
 from discreet.curator.records import containers
-from discreet.curator.records.stream import Block, RecordStream
-from discreet.curator.tables.frames import BATCH_ROWS, Batch, FrameSource, Source
+from discreet.curator.tables.frames import FrameSource
 from discreet.curator.tables.open import current_client
 from discreet.curator.unquoted import unquoted
 from discreet.errors import ClusterFailed, Unsupported
-from discreet.typing import Integers
 
 if TYPE_CHECKING:
     from discreet.losses.base import Loss
@@ -202,12 +213,12 @@ class DaskHeld(Held):
             client.scheduler_comm.interval = 0.0
 
     def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> DaskHeld:
-        return DaskHeld(self._client, self._called(calls.made_of, task, asked, words))
+        return DaskHeld(self._client, self._called(calls.made, task, asked, words))
 
     def told(
         self, task: Callable[..., Any], tally: Tally[Value], asked: Sequence[Any] | None = None, **words: Any
     ) -> list[Value]:
-        start, futures = monotonic(), self._called(calls.told_of, task, asked, words)
+        start, futures = monotonic(), self._called(calls.told, task, asked, words)
         answers = _collected(self._client, futures, tally)
         kept = [*self._answered, *futures]
         self._answered = kept if len(kept) < _ANSWERS and monotonic() - start < _SHORT else []
@@ -217,7 +228,7 @@ class DaskHeld(Held):
         self, run: Callable[..., Any], task: Callable[..., Any], asked: Sequence[Any] | None, words: Mapping[str, Any]
     ) -> list[Any]:
         message, each = call(task, **words), packed_each(asked)
-        columns = [self._futures, [message] * len(self._futures)]
+        columns = [[message] * len(self._futures), self._futures]
         return _mapped(self._client, run, *columns, *([] if each is None else [each]))
 
 
@@ -254,39 +265,38 @@ class DaskParts(RemoteParts):
             self._units = super().count()
         return self._units
 
-    def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
-        return _collected(self._client, self._submitted(calls.told_from, task, words), self._tally())
+    def _told(self, work: Work) -> list[Any]:
+        return _collected(self._client, self._futures(calls.told, work), self._tally())
 
-    def _made(self, task: Callable[..., Any], *words: Any) -> Held:
-        return DaskHeld(self._client, self._submitted(calls.made_from, task, words))
+    def _made(self, work: Work) -> Held:
+        return DaskHeld(self._client, self._futures(calls.made, work))
 
-    def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
-        return _collected(self._client, self._gathered(calls.told_of_pieces, columns_of, finish), self._tally())
-
-    def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
-        return DaskHeld(self._client, self._gathered(calls.made_of_pieces, columns_of, finish))
+    def _futures(self, run: Callable[..., Any], work: Work) -> list[Any]:
+        if isinstance(work, OfPersons):
+            return self._gathered(run, work)
+        return self._submitted(run, work)
 
     def _tally(self) -> Tally[Any]:
         return Tally(dict.fromkeys(range(len(self._pieces))))
 
-    def _gathered(self, run: Callable[..., Any], columns_of: Any, finish: Any) -> list[Any]:
+    def _gathered(self, run: Callable[..., Any], work: OfPersons) -> list[Any]:
         """Return one future per new part, each of some persons with all their rows: as many as were read."""
         from dask import delayed
 
         count = len(self._pieces)
         dealing = persons.Dealing(count, secrets.token_bytes(16))
-        dealt, finished = call(persons.deal, self._rows, dealing, columns_of), pack(finish)
-        deal, piece, gather = (delayed(task, pure=False) for task in (calls.made_from, persons.piece_of, run))
-        hands = [deal(number, dealt, *given) for number, given in enumerate(self._pieces)]
-        parts = [gather(part, finished, *(piece(hand, part) for hand in hands)) for part in range(count)]
+        dealt, gathered = call(persons.deal, self._rows, dealing, work.columns), call(persons.gather, work.finish)
+        deal, piece, gather = (delayed(task, pure=False) for task in (calls.made, persons.piece_of, run))
+        hands = [deal(dealt, number, *given) for number, given in enumerate(self._pieces)]
+        parts = [gather(gathered, part, *(piece(hand, part) for hand in hands)) for part in range(count)]
         return silenced(lambda: list(self._client.compute(parts, retries=_RETRIES)))
 
-    def _submitted(self, run: Callable[..., Any], task: Callable[..., Any], words: Sequence[Any]) -> list[Any]:
+    def _submitted(self, run: Callable[..., Any], work: OfRows) -> list[Any]:
         """Return one future per part; rows of a collection are read in the same graph, and are not kept."""
         from dask import delayed
 
-        message, made = call(task, self._rows, *words), delayed(run, pure=False)
-        asked = [made(number, message, *piece) for number, piece in enumerate(self._pieces)]
+        message, made = call(work.task, self._rows, *work.words), delayed(run, pure=False)
+        asked = [made(message, number, *piece) for number, piece in enumerate(self._pieces)]
         return silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
 
 
@@ -345,7 +355,7 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
 _UNLIKE = "y must be a Dask column that is partitioned as X is, or the name of a column of X"
 
 
-class DaskRows(RecordStream):
+class DaskRows(StreamElsewhere):
     """Dask arrays or frames of features and targets; ``y`` may name a column of the frame.
 
     ``groups``, ``weights`` and ``offsets`` are Dask columns that are partitioned as X is.
@@ -397,14 +407,6 @@ class DaskRows(RecordStream):
         """Rows, which workers count if nothing declares them, and columns."""
         return self.elsewhere.count(), len(self.columns)
 
-    def blocks(self) -> Iterator[Block]:
-        """Refuse: rows do not come here."""
-        raise Unsupported(containers.ELSEWHERE)
-
-    def persons(self) -> Integers:
-        """Refuse: rows do not come here."""
-        raise Unsupported(containers.ELSEWHERE)
-
 
 def _blocks(X: Any) -> tuple[Any, list[tuple[Any, ...]], list[int] | None]:
     """Return an empty table of the same types, one delayed block per part, and the parts' sizes where declared."""
@@ -451,7 +453,7 @@ def empty_like(frame: Any) -> Any:
     return make_meta(frame).iloc[:0]
 
 
-class RemoteSource(Source):
+class RemoteSource(SourceElsewhere):
     """A table whose rows workers read: a Dask frame, or files."""
 
     files: Mapping[str, int] = MappingProxyType({})
@@ -467,10 +469,6 @@ class RemoteSource(Source):
         rows, has_persons = TableRows(schema, checks), schema.person is not None
         return DaskParts(self._client, rows, self._pieces, self._sizes, has_persons=has_persons, files=self.files)
 
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
-        """Refuse: rows do not come here."""
-        raise Unsupported(containers.ELSEWHERE)
-
 
 class DaskSource(RemoteSource):
     """A Dask frame."""
@@ -479,10 +477,6 @@ class DaskSource(RemoteSource):
         super().__init__(client_for_collections(), [(part,) for part in frame.to_delayed()], None)
         self._sample = FrameSource(empty_like(frame))
         self.names = self._sample.names
-
-    def count(self) -> int:
-        """Refuse: workers count (``RecordStream.elsewhere``)."""
-        raise Unsupported(containers.ELSEWHERE)
 
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored."""
@@ -500,10 +494,6 @@ class WorkersFiles(RemoteSource):
         super().__init__(client, [(pack(part),) for part in found.parts], found.rows)
         self.names, self.files = found.names, found.sizes
         self._stored = [pa.ipc.read_schema(pa.py_buffer(types)) for types in found.stored]
-
-    def count(self) -> int:
-        """Refuse: workers count (``RecordStream.elsewhere``)."""
-        raise Unsupported(containers.ELSEWHERE)
 
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored in each file."""

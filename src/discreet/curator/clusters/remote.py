@@ -24,6 +24,7 @@ from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
 from discreet.curator.records import containers
 from discreet.curator.records.row_sketches import EMPTY
 from discreet.curator.records.stream import Block, RecordStream
+from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
 from discreet.errors import ClusterFailed, DiscreetError, Unsupported
 from discreet.typing import Booleans, Integers, Words
 
@@ -124,6 +125,25 @@ class Opened:
     seen: list[Seen]
 
 
+@dataclass(frozen=True)
+class OfRows:
+    """A task on the rows of each part as it is read, and what it needs in addition."""
+
+    task: Callable[..., Any]
+    words: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class OfPersons:
+    """What is kept of each row, and what becomes of a new part: of some persons with all their rows."""
+
+    columns: Any
+    finish: Any
+
+
+Work = OfRows | OfPersons
+
+
 class RemoteParts(ABC):
     """Rows on other machines, in parts that are not encoded yet: each is what ``rows`` makes a stream of there.
 
@@ -136,20 +156,12 @@ class RemoteParts(ABC):
         self._rows, self._has_persons = rows, has_persons
 
     @abstractmethod
-    def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
-        """Return what a task answers of the rows of each part, once each."""
+    def _told(self, work: Work) -> list[Any]:
+        """Return what work answers of each part, once each."""
 
     @abstractmethod
-    def _made(self, task: Callable[..., Any], *words: Any) -> Held:
-        """Return what a task makes of the rows of each part, kept there."""
-
-    @abstractmethod
-    def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
-        """Return what ``finish`` answers of new parts, each of some persons with all their rows, once each."""
-
-    @abstractmethod
-    def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
-        """Return what ``finish`` makes of such parts, kept there."""
+    def _made(self, work: Work) -> Held:
+        """Return what work makes of each part, kept there."""
 
     @abstractmethod
     def _tally(self) -> Tally[Any]:
@@ -167,43 +179,37 @@ class RemoteParts(ABC):
     def count(self) -> int:
         """Return the number of rows, or of persons where there are any, counted by workers."""
         if self._has_persons:
-            return sum(counted(lambda: self._of_persons(persons.NoColumns(), persons.CountPersons())))
-        return sum(counted(lambda: self._answers(tasks.count_rows)))
+            return sum(counted(lambda: self._of_persons(OfPersons(persons.NoColumns(), persons.CountPersons()))))
+        return sum(counted(lambda: self._told(OfRows(tasks.count_rows))))
 
     def cells(self) -> dict[int, Integers]:
         """Return how many rows are in each cell that ranges are estimated from, by how many rows persons have."""
         if not self._has_persons:
-            return {1: added(self._answers(tasks.count_cells))}
+            return {1: added(self._told(OfRows(tasks.count_cells)))}
         total: dict[int, Integers] = {}
-        for counts in self._of_persons(persons.RangeCells(), persons.CountCells()):
+        for counts in self._of_persons(OfPersons(persons.RangeCells(), persons.CountCells())):
             for share, rows in counts.items():
                 total[share] = total[share] + rows if share in total else rows
         return total
 
     def encoded(self, how: Encoding) -> Opened:
         """Encode every part where it is read, and keep it there, each person's rows in one part."""
-        if self._has_persons:
-            held = self._made_of_persons(persons.EncodedRows(how), persons.EncodePersons(how))
-        else:
-            held = self._made(tasks.encode, how)
+        by_persons = OfPersons(persons.EncodedRows(how), persons.EncodePersons(how))
+        held = self._made(by_persons if self._has_persons else OfRows(tasks.encode, (how,)))
         seals, seen, places = self._seen(held)
         engine = RemoteEngine(held, seals, how.scaling.grid, how.scaling.width, places=places)
         return Opened(engine, seen)
 
     def scored(self, scoring: Scoring, secrets: Words | None) -> ScoredParts:
         """Read every part, and keep there what a score needs of each row, each person's in one part."""
-        if self._has_persons:
-            held = self._made_of_persons(persons.ScoredRows(scoring, secrets), persons.KeepPersons())
-        else:
-            held = self._made(tasks.score, scoring, secrets)
+        by_persons = OfPersons(persons.ScoredRows(scoring, secrets), persons.KeepPersons())
+        held = self._made(by_persons if self._has_persons else OfRows(tasks.score, (scoring, secrets)))
         return ScoredParts(held, *self._seen(held))
 
     def read(self, secrets: Words | None) -> ReadParts:
         """Read every part, and keep its rows there as doubles, each person's in one part."""
-        if self._has_persons:
-            held = self._made_of_persons(persons.ReadRows(secrets), persons.KeepPersons())
-        else:
-            held = self._made(tasks.read, secrets)
+        by_persons = OfPersons(persons.ReadRows(secrets), persons.KeepPersons())
+        held = self._made(by_persons if self._has_persons else OfRows(tasks.read, (secrets,)))
         return ReadParts(held, *self._seen(held))
 
     def _seen(self, held: Held) -> tuple[list[Seal], list[Seen], Callable[[], Integers] | None]:
@@ -219,9 +225,9 @@ class RemoteParts(ABC):
 
         return seals, [seen for _, seen in told], places if self._has_persons else None
 
-    def _of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
+    def _of_persons(self, work: OfPersons) -> list[Any]:
         """Return what parts of persons report, if all of them were made of the same rows."""
-        told = self._answers_of_persons(columns_of, finish)
+        told = self._told(work)
         _check_sources(sources for sources, _ in told)
         return [found for _, found in told]
 
@@ -294,7 +300,33 @@ class ReadParts(ValueParts):
         return Opened(RemoteEngine(held, *facts, places=None if places is None else lambda: places), [])
 
 
-class _RowsThere(RecordStream):
+class StreamElsewhere(RecordStream):
+    """Rows that do not come here (``RecordStream.elsewhere``)."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Refuse."""
+        raise Unsupported(containers.ELSEWHERE)
+
+    def persons(self) -> Integers:
+        """Refuse."""
+        raise Unsupported(containers.ELSEWHERE)
+
+
+class SourceElsewhere(Source):
+    """A table whose rows other machines read and count."""
+
+    where = containers.ELSEWHERE
+
+    def count(self) -> int:
+        """Refuse."""
+        raise Unsupported(self.where)
+
+    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """Refuse."""
+        raise Unsupported(self.where)
+
+
+class _RowsThere(StreamElsewhere):
     """Rows that were read on other machines, after its workers were checked, and stay there."""
 
     kept: Mapping[str, Any] = MappingProxyType({})
@@ -329,14 +361,6 @@ class _RowsThere(RecordStream):
 
     def read(self, secrets: Words | None) -> ReadParts:
         """Refuse: these rows were read."""
-        raise Unsupported(containers.ELSEWHERE)
-
-    def blocks(self) -> Iterator[Block]:
-        """Refuse: rows do not come here."""
-        raise Unsupported(containers.ELSEWHERE)
-
-    def persons(self) -> Integers:
-        """Refuse: rows do not come here."""
         raise Unsupported(containers.ELSEWHERE)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,19 @@ import pyarrow as pa
 from discreet.curator.clusters import calls, persons, tasks
 from discreet.curator.clusters.calls import call, packed_each
 from discreet.curator.clusters.messages import pack
-from discreet.curator.clusters.remote import Held, RemoteParts, Value, add_all, counted, probed, silenced
+from discreet.curator.clusters.remote import (
+    Held,
+    OfPersons,
+    RemoteParts,
+    SourceElsewhere,
+    Value,
+    Work,
+    add_all,
+    counted,
+    probed,
+    silenced,
+)
 from discreet.curator.clusters.tasks import TableRows, Tally
-from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
 from discreet.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -87,17 +97,14 @@ class SparkParts(RemoteParts):
         """Return the number of rows, counted by Spark; of persons, where there are any."""
         return super().count() if self._has_persons else int(counted(self._frame.count))
 
-    def _answers(self, task: Callable[..., Any], *words: Any) -> list[Any]:
-        return _collected(self._read(task, *words).map(calls.packed), self._tally())
+    def _told(self, work: Work) -> list[Any]:
+        return _collected(self._planned(work).map(calls.packed), self._tally())
 
-    def _made(self, task: Callable[..., Any], *words: Any) -> Held:
-        return SparkHeld(self._read(task, *words))
+    def _made(self, work: Work) -> Held:
+        return SparkHeld(self._planned(work))
 
-    def _answers_of_persons(self, columns_of: Any, finish: Any) -> list[Any]:
-        return _collected(self._gathered(columns_of, finish).map(calls.packed), self._tally())
-
-    def _made_of_persons(self, columns_of: Any, finish: Any) -> Held:
-        return SparkHeld(self._gathered(columns_of, finish))
+    def _planned(self, work: Work) -> Any:
+        return self._gathered(work) if isinstance(work, OfPersons) else self._read(work.task, *work.words)
 
     def _read(self, task: Callable[..., Any], *words: Any) -> Any:
         """Return what a task makes of each partition, not computed yet; a frame without partitions is an empty one."""
@@ -113,16 +120,16 @@ class SparkParts(RemoteParts):
 
         return silenced(planned)
 
-    def _gathered(self, columns_of: Any, finish: Any) -> Any:
+    def _gathered(self, work: OfPersons) -> Any:
         """Return new parts, each of some persons with all their rows, as many as there are partitions.
 
         A hand of pieces is dealt from each partition, and the pieces move by Spark's own shuffle.
         """
         count = self._count_parts()
         dealing = persons.Dealing(count, secrets.token_bytes(16))
-        hands = self._read(persons.deal, dealing, columns_of)
+        hands = self._read(persons.deal, dealing, work.columns)
         pieces = hands.flatMap(partial(persons.addressed, parts=count)).partitionBy(count, persons.address)
-        return pieces.mapPartitionsWithIndex(partial(calls.pieces_by_number, finish=pack(finish), parts=count))
+        return pieces.mapPartitionsWithIndex(partial(calls.pieces_by_number, finish=pack(work.finish), parts=count))
 
     def _count_parts(self) -> int:
         return max(1, int(silenced(lambda: self._frame.rdd.getNumPartitions())))
@@ -159,8 +166,10 @@ _TYPES = {
 }
 
 
-class SparkSource(Source):
+class SparkSource(SourceElsewhere):
     """A data frame of a classic Spark session."""
+
+    where = _ELSEWHERE
 
     def __init__(self, frame: Any) -> None:
         if ".connect." in type(frame).__module__:
@@ -178,10 +187,6 @@ class SparkSource(Source):
         frame, has_persons = self._frame.select(*(f"c{place}" for place in places)), schema.person is not None
         return SparkParts(frame, TableRows(schema, checks), types, has_persons=has_persons)
 
-    def count(self) -> int:
-        """Refuse: Spark counts (``RecordStream.elsewhere``)."""
-        raise Unsupported(_ELSEWHERE)
-
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored."""
         kind = self._types[self.names.index(column)]
@@ -190,7 +195,3 @@ class SparkSource(Source):
         if kind.typeName() not in _TYPES:
             raise Unsupported(f"column {column!r} is stored as {kind.typeName()}: write it as a number or a text")
         return [_TYPES[kind.typeName()]]
-
-    def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
-        """Refuse: rows do not come here."""
-        raise Unsupported(_ELSEWHERE)

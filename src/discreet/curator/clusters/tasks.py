@@ -436,7 +436,10 @@ def encode(number: int, rows: Rows, how: Encoding, *given: Any) -> Part:
     n = stream.shape[0]
     hashes = row_hashes(how.secrets, n)
     counts = None if stream.checks is None or not how.counts else CellCounts(stream.checks.size)
-    watch, count = None if hashes is None else hashes.see, None if counts is None else counts.add_rows
+    watch, count = (
+        None if hashes is None else hashes.see,
+        None if counts is None else lambda _, cells: counts.add(cells),
+    )
     records = admit_stream(stream, how.targets, how.scaling, watch, count, storage=MEMORY)
     seen = Seen(None if hashes is None else hashes.sketch(), None if counts is None else {1: counts.total})
     return sealed(number, records, seen)
@@ -516,15 +519,10 @@ def count_cells(number: int, rows: Rows, *given: Any) -> Answer[Integers]:
     """Return how many rows of a part are in each cell of what its stream asks for before blocks can be made."""
     estimates = rows.stream(*given).estimates
     assert estimates is not None
-    return Answer(number, None, software(), counted(estimates.cells(), estimates.size))
-
-
-def counted(cells: Iterable[Integers], size: int) -> Integers:
-    """Return how many rows are in each cell."""
-    counts = CellCounts(size)
-    for block in cells:
-        counts.add(block)
-    return counts.total
+    counts = CellCounts(estimates.size)
+    for cells in estimates.cells():
+        counts.add(cells)
+    return Answer(number, None, software(), counts.total)
 
 
 class CellCounts:
@@ -538,10 +536,6 @@ class CellCounts:
         """Count some rows, by the cells that each is in."""
         add_counts(np.ascontiguousarray(cells), np.ones(len(cells), dtype=np.int64), self._rows, self._seen, self.total)
         self._rows += len(cells)
-
-    def add_rows(self, _: slice, cells: Integers) -> None:
-        """Count the rows of a block."""
-        self.add(cells)
 
 
 _PART_ROWS = 1 << 18
