@@ -78,6 +78,35 @@ MUTANTS = (
         "found == expected",
     ),
     Mutant(
+        "a person's rows dealt twice",
+        "Rows that go to a later part go to the part before it, too: their persons count in both.",
+        (
+            Edit(
+                "curator/clusters/persons.py",
+                "mine = order[edges[part] : edges[part + 1]]",
+                "mine = order[edges[part] : edges[min(part + 2, dealing.parts)]]",
+            ),
+        ),
+        ("tests/curator/clusters/test_failures.py::test_answers_that_come_twice_are_counted_once[score of persons]",),
+        "changed its size",
+    ),
+    Mutant(
+        "a part of persons that takes what comes",
+        "A new part does not ask whether it got one piece of every part that was read.",
+        (
+            Edit(
+                "curator/clusters/persons.py",
+                "if [piece.number for piece in pieces] != list(range(len(pieces))):",
+                "if not pieces:",
+            ),
+        ),
+        (
+            "tests/curator/clusters/test_failures.py"
+            "::test_rows_of_persons_that_are_dealt_wrongly_end_it[twice-search of persons]",
+        ),
+        "DID NOT RAISE",
+    ),
+    Mutant(
         "scored rows without their persons",
         "Each row of a person counts as a record of its own in a score on a cluster.",
         (
