@@ -54,7 +54,7 @@ Positive = Annotated[
 ]
 NonNegative = Annotated[float, Between(f"a number from 0 to {MOST:g}, such as 1e-3", 0.0, MOST, ends="both")]
 Finite = Annotated[float, Between("a finite number")]
-Share = Annotated[float, Between("a number between 0 and 1", 0.0, 1.0)]
+Share = Annotated[float, Between(f"a number between 0 and 1, from {LEAST:g}", LEAST, 1.0, ends="low")]
 Weight = Annotated[float, Between("a number in [0, 1)", 0.0, 1.0, ends="low")]
 Fraction = Annotated[float, Between("a number in [0, 1]", 0.0, 1.0, ends="both")]
 Probability = Annotated[float, Between("a number in (0, 1]", 0.0, 1.0, ends="high")]

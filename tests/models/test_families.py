@@ -141,6 +141,13 @@ def test_quantiles_are_minimizers_of_a_smoothed_check_loss(table, quantile, seed
     assert abs((y < model.predict(X)).mean() - quantile) < 0.02
 
 
+@pytest.mark.parametrize("quantile", [5e-324, 1e-310, 1e-290])
+def test_a_quantile_whose_slopes_no_lattice_holds_is_refused_before_a_charge(table, quantile):
+    X, _, _, _ = table
+    with pytest.raises(Unsupported, match="quantile must be a number between 0 and 1"):
+        DPQuantileRegressor(bounds=RANGES, target=(-3, 9), quantile=quantile, ledger=False).quote(X, X[:, 0])
+
+
 def test_standard_errors_that_are_not_proven_are_refused_before_a_charge(table):
     X, _, _, _ = table
     model = DPRegressor(bounds=RANGES, target=(0, 9), loss=Gamma(), penalty=None, inference="sandwich", ledger=False)
