@@ -12,6 +12,7 @@ FOR_SOLVERS = {
     "Problem",
     "Recoding",
     "Edges",
+    "Magnitudes",
     "Shells",
     "ONE_ROW",
     "STEPS_NEED_N",

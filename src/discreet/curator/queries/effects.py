@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -293,7 +294,9 @@ def noisy_squared_slopes(session: Session, w: Floats, *, clip: float) -> float:
     return float(session.release(release, unit, exact, exact + drawn, factor=1)[0]) * unit.step
 
 
-def spend(session: Session, query: str, w: Floats, clip: float, reach: float, factor: object) -> tuple[Release, Unit]:
+def spend(
+    session: Session, query: str, w: Floats, clip: float, reach: float, factor: int | Fraction
+) -> tuple[Release, Unit]:
     """Check what is asked, spend, and return the release's lattice."""
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
@@ -305,7 +308,7 @@ def spend(session: Session, query: str, w: Floats, clip: float, reach: float, fa
         raise PlanViolation("reach is a length: give a positive number")
     check_effect_kernels(session.loss)
     release = session.spend(query, clip)
-    return release, session.unit(release, clip, factor)  # type: ignore[arg-type]
+    return release, session.unit(release, clip, factor)
 
 
 def point_of(session: Session, w: Floats) -> tuple[Weights, Loss]:
@@ -318,13 +321,13 @@ def _scaled(session: Session, unit: Unit, reach: float, power: int) -> tuple[flo
     return 1.0 / (unit.step * unity**power), reach * unity
 
 
-def root_two(session: Session) -> object:
+def root_two(session: Session) -> int | Fraction:
     return ROOT_TWO if session.factor == 2 else session.factor
 
 
 def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, drawn: Integers) -> Floats:
     noisy = exact + drawn.reshape(exact.shape)
-    whole = session.release(release, unit, exact, noisy, factor=root_two(session)) * unit.step  # type: ignore[arg-type]
+    whole = session.release(release, unit, exact, noisy, factor=root_two(session)) * unit.step
     return np.asarray(whole + np.swapaxes(whole, -1, -2)) / 2.0
 
 
@@ -441,7 +444,7 @@ def noisy_shells(session: Session, w: Floats, *, edges: Edges, reach: float, sla
     grid = float(session.engine.grid.one)
     query = ShellQuery(*point_of(session, w), share, grid, reach * grid, slack, edges)
     exact = session.engine.total(query)
-    released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / share  # type: ignore[arg-type]
+    released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / share
     spread = 0.0 if unit.m is None else 2.0**unit.m / share
     lengths, hessians, scores, columns = np.split(released, np.cumsum(sizes)[:-1])
     return Shells(lengths, hessians, scores, columns, spread)

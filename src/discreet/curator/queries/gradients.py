@@ -39,11 +39,11 @@ class GradientQuery(ExactSum):
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum in lattice steps, one row per output."""
-        if isinstance(engine, SparseEngine):
-            return self._over_sparse_rows(engine)
-        assert isinstance(engine, DenseEngine)
+        assert isinstance(engine, (DenseEngine, SparseEngine))
         everybody = self.units is None and self.anchor is None
-        return self._over_tiles(engine) if everybody and len(self.weights.integers) == 1 else self._over_rows(engine)
+        if isinstance(engine, DenseEngine) and everybody and len(self.weights.integers) == 1:
+            return self._over_tiles(engine)
+        return self._over_rows(engine)
 
     def of_units(self, first: int, last: int) -> GradientQuery:
         if self.units is None:
@@ -73,39 +73,26 @@ class GradientQuery(ExactSum):
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)[None, :]
 
-    def _over_rows(self, engine: DenseEngine) -> Integers:
+    def _over_rows(self, engine: DenseEngine | SparseEngine) -> Integers:
         chosen, facts = engine.chosen_rows(self.units), engine.facts.of(self.bound, self.use_l1)
-        points = self._points(engine.grid)
+        points, sparse, one_output = self._points(engine.grid), engine.is_sparse, len(self.weights.integers) == 1
+        if self.anchor is not None:
+            kernel = kernels.change_over_sparse_rows if sparse else kernels.change_over_rows
+        elif one_output:
+            kernel = kernels.gradient_over_sparse_batch if sparse else kernels.gradient_over_batch
+        else:
+            kernel = kernels.gradient_over_sparse_rows if sparse else kernels.gradient_over_rows
+        rows = engine.rows if isinstance(engine, SparseEngine) else (engine.rows,)
 
         def part(first: int, last: int) -> Integers:
-            out = np.zeros(self.weights.integers.shape, dtype=np.int64)
-            some = (engine.rows, facts, chosen[first:last])
-            if self.anchor is not None:
-                kernels.change_over_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
-            elif len(out) == 1:
-                kernels.gradient_over_batch(*some, *points, self.scale, self.loss, out[0])
+            out, some = np.zeros(self.weights.integers.shape, dtype=np.int64), chosen[first:last]
+            if self.anchor is None and one_output:
+                kernel(*rows, facts, some, *points, self.scale, self.loss, out[0])
             else:
-                kernels.gradient_over_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
+                kernel(*rows, facts, some, *points, self.scale, self.use_l1, self.loss, out)
             return out
 
-        return engine.workers.sum(part, len(chosen), chosen.size * self.weights.integers.size)
-
-    def _over_sparse_rows(self, engine: SparseEngine) -> Integers:
-        chosen, facts = engine.chosen_rows(self.units), engine.facts.of(self.bound, self.use_l1)
-        points = self._points(engine.grid)
-
-        def part(first: int, last: int) -> Integers:
-            out = np.zeros(self.weights.integers.shape, dtype=np.int64)
-            some = (*engine.rows, facts, chosen[first:last])
-            if self.anchor is not None:
-                kernels.change_over_sparse_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
-            elif len(out) == 1:
-                kernels.gradient_over_sparse_batch(*some, *points, self.scale, self.loss, out[0])
-            else:
-                kernels.gradient_over_sparse_rows(*some, *points, self.scale, self.use_l1, self.loss, out)
-            return out
-
-        entries = engine.rows[2].size // max(1, engine.records.n_rows)  # of a row
+        entries = rows[-1].size // max(1, engine.records.n_rows)  # of a row
         return engine.workers.sum(part, len(chosen), len(self.weights.integers) * len(chosen) * entries)
 
     def _points(self, grid: Grid) -> tuple[object, ...]:
