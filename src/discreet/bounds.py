@@ -32,10 +32,6 @@ def _checked_range(pair: Any, what: str) -> Range:
     return float(pair[0]), float(pair[1])
 
 
-def _is_bound(value: Any) -> bool:
-    return conforms(value, Finite) and value > 0
-
-
 @dataclass(frozen=True)
 class Bounds:
     """Declared, public facts about a data set.
@@ -89,7 +85,7 @@ class Bounds:
             named = {str(name): _checked_range(pair, f"feature {name!r}") for name, pair in self.features.items()}
             object.__setattr__(self, "features", named)
         elif isinstance(self.features, Real):
-            if not _is_bound(self.features):
+            if not (conforms(self.features, Finite) and float(self.features) > 0):
                 raise MissingBounds(f"a common feature bound must be positive and finite: {_HOW_FEATURES}")
             object.__setattr__(self, "features", float(self.features))
         elif isinstance(self.features, str) or not isinstance(self.features, Iterable):
@@ -97,7 +93,7 @@ class Bounds:
         else:
             ranges = tuple(_checked_range(pair, f"feature {j}") for j, pair in enumerate(self.features))
             object.__setattr__(self, "features", ranges)
-        if self.row_norm is not None and not _is_bound(self.row_norm):
+        if self.row_norm is not None and not (conforms(self.row_norm, Finite) and self.row_norm > 0):
             raise MissingBounds("row_norm must be positive and finite, or None for what the ranges imply")
         if self.target is not None:
             object.__setattr__(self, "target", _checked_range(self.target, "the target"))
