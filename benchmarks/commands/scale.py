@@ -58,7 +58,7 @@ def _cluster(name: str, rows: int, columns: int, memory: str, quick: bool) -> "l
     if name == "dask":
         return dask.overhead((1, 4) if quick else (1, 8, 64), passes)
     if name == "workers":
-        return dask.second_worker(rows, columns, passes)
+        return dask.second_worker(rows, columns, passes if quick else dask.MANY)
     if name == "persons":
         from benchmarks.scale import persons
 
