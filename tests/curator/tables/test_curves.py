@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
-from discreet.curator.tables.encode import BENDS, Layout, curve_on
+from discreet.curator.tables.encode import Layout, curve_on
 from discreet.schema.columns import Number, SchemaError
 from discreet.schema.schema import Schema
 
@@ -44,7 +44,7 @@ def test_the_norm_holds_everywhere_and_is_nearly_reached(knots):
     length = np.sqrt(u**2 + np.square(curve.bends(u)).sum(axis=1))
     assert length.max() <= curve.norm * (1 + 1e-14)
     assert length.max() >= 0.9 * curve.norm
-    assert curve.norm <= np.hypot(1, BENDS) * (1 + 1e-14)
+    assert curve.norm <= np.sqrt(2) * (1 + 1e-14)
 
 
 def test_bends_are_from_smooth_to_rough_and_smaller():

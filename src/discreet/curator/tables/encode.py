@@ -11,7 +11,7 @@
 
 Bound of a row. The features of one column have Euclidean norm at most 1: a lone number is within [-1, 1]; hat functions
 are not negative and sum to 1, so their squares sum to at most 1; of cells at most one is 1; where a flag is 1 the rest
-is 0. Those of a curve have norm at most ``Curve.norm``, 1.08 at most. A product of columns has at most the norms'
+is 0. Those of a curve have norm at most ``Curve.norm``, sqrt(2) at most. A product of columns has at most the norms'
 product, since the squares of all products of u and v sum to ||u||^2 ||v||^2; a curve's line and flag, which are its
 part of a product, have norm at most 1: so again at most 1. The squared norm of a row is at most the sum of these over
 columns and products, up to rounding in the last bits.
@@ -38,9 +38,7 @@ Bound of a row. Between two knots the vector (u, z) is a polynomial of degree 3 
 
 with control points P_0 ... P_3 that depend on the knots alone. The weights are not negative and sum to 1: the vector is
 a convex combination of them, so its norm is at most that of the longest control point (``Curve.norm``), and each of its
-entries at most the largest of theirs. r makes the longest of the bends' control points as long as ``BENDS``, which is
-less than the line's 1: where the signal is weak, floors of scales and of noise hold bends back, and the line hardly. As
-|u| <= 1, norm^2 <= 1 + BENDS^2.
+entries at most the largest of theirs. r makes the longest of the bends' control points 1; as |u| <= 1, norm^2 <= 2.
 """
 
 import math
@@ -71,8 +69,6 @@ from discreet.schema.schema import Schema
 from discreet.typing import Floats, Integers
 
 DEGREE = 3
-BENDS = 0.4
-"""How long the bends of a curve are at most, where its line is 1 long."""
 _THIRDS = np.arange(DEGREE + 1) / DEGREE
 _WEIGHTS = np.stack(
     [(1 - _THIRDS) ** 3, 3 * _THIRDS * (1 - _THIRDS) ** 2, 3 * _THIRDS**2 * (1 - _THIRDS), _THIRDS**3], axis=1
@@ -114,7 +110,7 @@ def curve_on(knots: tuple[float, ...]) -> Curve:
     directions = directions[::-1] * np.sign(directions[::-1, -1:])
     bends = _orthonormal(directions.T, inner, outer, nodes.ravel(), splines) / np.sqrt(sizes[::-1])
     controls = np.linalg.inv(_WEIGHTS) @ bends.reshape(*nodes.shape, -1)
-    controls = np.ascontiguousarray(controls * (BENDS / np.sqrt(np.square(controls).sum(axis=2).max())))
+    controls = np.ascontiguousarray(controls / np.sqrt(np.square(controls).sum(axis=2).max()))
     norm = np.sqrt((nodes**2 + np.square(controls).sum(axis=2)).max())  # a line's control points are its own nodes
     for fixed in (inner, controls):
         fixed.flags.writeable = False
