@@ -257,6 +257,20 @@ def test_a_smooth_curve_with_hidden_coefficients_is_tested_by_its_values():
     assert summary.column_tests()["age"] == found
 
 
+def test_a_declared_curve_is_shown_where_the_signal_suffices():
+    """Its bends must not be hidden by how long they are."""
+    columns = {"age": Number((18, 90), knots=5), "ward": Category(("a", "b"), other=False)}
+    schema = Schema(columns, Target("y", range=(-6, 6)))
+    for seed in range(1, 11, 2):
+        rng = np.random.default_rng(seed)
+        table = {"age": rng.uniform(18, 90, 20_000), "ward": rng.choice(["a", "b"], 20_000)}
+        table["y"] = 1.5 * np.sin((table["age"] - 18) / 24) + rng.normal(size=20_000)
+        with seeded(seed):
+            model = DPLinearRegression(2.0, 1e-6, neighbors="zero_out", inference="sandwich", ledger=False)
+            curve = TableModel(schema, model, checks=False).fit(table).summary().curve("age")
+        assert curve.effect.notna().all()
+
+
 @pytest.mark.thorough
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", [DPLinearRegression, DPLogisticRegression])
