@@ -137,6 +137,15 @@ def test_pieces_that_come_in_any_order_are_counted_once():
     assert persons.addressed(failed, parts=2) == [(0, failed), (1, failed)]
 
 
+def test_a_piece_knows_how_much_memory_it_takes():
+    """Dask spills what it knows to be large."""
+    from dask.sizeof import sizeof
+
+    columns = {"values": np.zeros((1000, 5))}
+    pieces = [persons.Piece(0, b"", np.zeros(1000), np.arange(1000), columns, None, 0)] * 3
+    assert sizeof(pieces) > 3 * 1000 * 7 * 8
+
+
 def test_equal_names_go_to_one_part():
     dealing = persons.Dealing(1 << 20, bytes(range(16)))
     who = uuid.uuid4()

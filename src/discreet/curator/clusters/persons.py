@@ -128,6 +128,11 @@ class Piece:
     sketch: RowSketch | None
     n_cells: int
 
+    def __sizeof__(self) -> int:
+        """Return the bytes of the rows: by them a worker decides when to spill."""
+        arrays = (self.names, self.places, *self.columns.values())
+        return object.__sizeof__(self) + sum(int(array.nbytes) for array in arrays)
+
 
 @guarded
 def deal(
