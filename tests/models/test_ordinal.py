@@ -238,3 +238,16 @@ def test_files_and_graphs_predict_the_same(model, table_model, tmp_path):
     labels, chances = session.run(None, {"X": X.astype(np.float32)})
     np.testing.assert_allclose(chances, model.predict_proba(X), atol=1e-6)
     assert labels.tolist() == model.predict(X).tolist()
+
+
+def test_a_ledger_knows_the_records_of_many_ordered_classes_again(tmp_path):
+    X = records(400)[0]
+    y, classes = np.digitize(X[:, 0], np.linspace(-0.9, 0.9, 11)), tuple(range(12))
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    for dataset in ("grades", "copy"):
+        ledger.grant(dataset, 10.0, 1e-3)
+    DPLogisticRegression(bounds=1.0, classes=classes, ledger=ledger, dataset="grades").fit(X, y)
+    estimator(classes=classes, ledger=ledger, dataset="grades").fit(X, y)
+    assert ledger.notices() == []
+    estimator(classes=classes, ledger=ledger, dataset="copy").fit(X, y)
+    assert [(notice.dataset, notice.other, notice.share) for notice in ledger.notices()] == [("copy", "grades", 1.0)]

@@ -332,7 +332,8 @@ class PrivateData:
     def __read(
         self, stream: RecordStream, loss: Loss, reservation: Reservation | None, checks: CellCounts | None
     ) -> Engine:
-        sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), stream.shape[0])
+        rows = stream.shape[0], stream.rows_per_record
+        sketcher = None if reservation is None else Sketcher(reservation.ledger.key(), *rows)
         watch = None if sketcher is None else sketcher.see
         shares = rows_of_each(stream.persons()) if stream.has_persons and checks is not None else None
 

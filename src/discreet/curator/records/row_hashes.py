@@ -2,6 +2,8 @@
 
 import hashlib
 
+import numpy as np
+
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_sketches import RowHashes, RowSketch, row_secrets
 from discreet.ledger.fingerprint import Fingerprint
@@ -11,14 +13,18 @@ _WORD = 2**64
 
 
 class Sketcher:
-    """A fingerprint in the making: rows are shown to it in blocks, no matter who else reads them."""
+    """A fingerprint in the making: rows are shown to it in blocks, no matter who else reads them.
 
-    def __init__(self, key: bytes, n: int) -> None:
-        self._key, self._hashes = key, RowHashes(row_secrets(key), n)
+    Of the ``rows_per_record`` rows that a record becomes it takes the first.
+    """
+
+    def __init__(self, key: bytes, n: int, rows_per_record: int = 1) -> None:
+        self._key, self._every = key, rows_per_record
+        self._hashes = RowHashes(row_secrets(key), n // rows_per_record)
 
     def see(self, first: int, last: int, block: Floats) -> None:
-        """Rows ``first`` to ``last`` of the table."""
-        self._hashes.see(first, last, block)
+        """Rows ``first`` to ``last`` of the table, all rows of some records."""
+        self._hashes.see(first // self._every, last // self._every, np.ascontiguousarray(block[:: self._every]))
 
     def see_sparse(self, csr: containers.Table) -> None:
         """All rows of a sparse table."""

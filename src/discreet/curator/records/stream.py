@@ -204,6 +204,8 @@ class RecordStream(ABC):
     """What is declared of the shape of effects."""
     is_named: bool = True
     """Whether ``columns`` are names that declarations may use."""
+    rows_per_record: int = 1
+    """How many rows of a block, next to each other, a record becomes; the first has its features, and zeros."""
     sample: Any = None
     """A table without rows, of the same columns and types, where the container has one."""
 

@@ -95,6 +95,7 @@ class ThresholdRows(RecordStream):
         if records.estimates is not None:
             raise Unsupported("ordered classes need declared ranges: declare those that are private")
         self._records, self._thresholds = records, n_classes - 1
+        self.rows_per_record = self._thresholds
         self.columns = [*records.columns, *(f"threshold {k}" for k in range(2, n_classes))]
         self.facts = {**records.facts, **facts}
         self.has_persons, self.once = True, records.once
