@@ -6,7 +6,17 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from discreet import Bounds, DPLogisticRegression, Ledger, Schema, TableModel, load, private_score, public_score
+from discreet import (
+    Bounds,
+    DPLogisticRegression,
+    DPRandomizedSearch,
+    Ledger,
+    Schema,
+    TableModel,
+    load,
+    private_score,
+    public_score,
+)
 from discreet.curator import ArrayRows, SeededEntropy, ThresholdRows, use_entropy
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models import DPOrdinalRegression
@@ -251,3 +261,8 @@ def test_a_ledger_knows_the_records_of_many_ordered_classes_again(tmp_path):
     assert ledger.notices() == []
     estimator(classes=classes, ledger=ledger, dataset="copy").fit(X, y)
     assert [(notice.dataset, notice.other, notice.share) for notice in ledger.notices()] == [("copy", "grades", 1.0)]
+
+
+def test_a_selection_refuses_ordered_classes_in_their_own_words():
+    with pytest.raises(Unsupported, match="does not serve ordered classes"):
+        DPRandomizedSearch(estimator(), {"alpha": [1e-3, 1e-1]}, ledger=False).fit(*records(100))

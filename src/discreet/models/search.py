@@ -48,6 +48,7 @@ from discreet.json_schemas import Json
 from discreet.ledger.ledger import Reservation
 from discreet.models.base import Charged, DPLinearModel, Shown, warn_of_a_column
 from discreet.models.fit import Certify, budget_of, carry_out, in_training_units
+from discreet.models.ordinal import DPOrdinalRegression
 from discreet.models.search_price import Candidate, Offer, facts_of, offer, stopping_of
 from discreet.models.table_model import TableModel
 from discreet.models.words import warn_of_exact_score, warn_of_uncounted_fits
@@ -103,6 +104,8 @@ def _candidate(params: Json, estimator: object) -> Candidate:
             "candidates must be discreet's own private estimators: pipelines, searches and other models read "
             "records that nobody pays for"
         )
+    if isinstance(estimator, DPOrdinalRegression):
+        raise Unsupported("a selection does not serve ordered classes: fit one DPOrdinalRegression with its defaults")
     return Candidate(params, clone(estimator), facts_of(estimator))
 
 
