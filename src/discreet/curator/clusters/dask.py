@@ -189,6 +189,8 @@ def client_for_collections() -> Any:
 
 _RETRIES = 3
 _GATHERED = 64
+_FEW, _PACE = 16, 0.01
+"""Of so many parts messages are better sent together, as Dask does, this many seconds apart."""
 _ANSWERS, _SHORT = 64, 0.05
 """How many answers are kept on the cluster, and of passes of how many seconds: a lost worker's are made again."""
 _LOOKS = 5.0
@@ -203,14 +205,15 @@ class DaskHeld(Held):
 
     A pass is a message to the scheduler, one from it to a worker, and their answers. Dask sends messages together: a
     client waits 10 ms between two, and a scheduler 5 ms between two to one worker, of which giving up the answers of a
-    pass is one. So this client's go at once, and answers of short passes are given up when there are many.
+    pass is one. So where parts are few this client's go at once, and answers of short passes are given up when there
+    are many.
     """
 
     def __init__(self, client: Any, futures: Sequence[Any]) -> None:
         self._client, self._futures = client, list(futures)
         self._answered: list[Any] = []
         with suppress(AttributeError):  # a client of another kind keeps its pace
-            client.scheduler_comm.interval = 0.0
+            client.scheduler_comm.interval = 0.0 if len(self._futures) < _FEW else _PACE
 
     def map(self, task: Callable[..., Any], asked: Sequence[Any] | None = None, **words: Any) -> DaskHeld:
         return DaskHeld(self._client, self._called(calls.made, task, asked, words))
