@@ -85,7 +85,7 @@ NARROW_NOISE = 2.0
 NARROW_SHARE = 0.003
 """The share of rows that a narrowed range may leave out."""
 RARE = 0.15
-"""A column is told from a rare category by so many rows, beyond what noise may hide, at other distances than most."""
+"""A column differs from a rare category by so many rows, beyond what noise may hide, at other distances than most."""
 LEAST_SCALE = 0.1
 """The smallest scale in units of the declared range: below, it is either ten times too wide or a rare category."""
 PUBLIC_FLOOR = 0.02
