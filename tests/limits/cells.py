@@ -69,7 +69,7 @@ ESTIMATORS = {
     "regressor, huber and L1": Estimator(
         DPRegressor, Loss("huber", 0.3), l1=1e-3, settings={"loss": Huber(0.3), "penalty": L1(1e-3)}
     ),
-    "poisson": Estimator(DPPoissonRegressor, Loss("poisson", 5.0), l2=1e-5),
+    "poisson": Estimator(DPPoissonRegressor, Loss("poisson", 5.0), l2=1e-6),
     "poisson, L2 .1": Estimator(DPPoissonRegressor, Loss("poisson", 5.0), l2=0.1, settings={"alpha": 0.1}),
 }
 
