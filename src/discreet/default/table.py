@@ -18,7 +18,7 @@ from discreet.penalties.base import Penalty
 from discreet.schema.columns import FEWEST_KNOTS, KNOTS
 from discreet.solvers import settings
 from discreet.solvers.base import Solver, solver_named
-from discreet.solvers.coordinates import is_wide, tells_widths
+from discreet.solvers.coordinates import is_wide, width_share
 from discreet.solvers.settings import Setting, beyond, within
 from discreet.solvers.signal import Signal
 
@@ -153,7 +153,7 @@ SETTINGS = (
 SHARES = (
     Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
             reason="a wrong mean costs more than a wrong slope"),
-    Setting("width", lambda s: Shares.mean * tells_widths(s.per_row, Shares.mean),
+    Setting("width", lambda s: width_share(s.per_row, Shares.mean),
             reason="ranges far too wide cost most of all, where counts can tell where in them most rows are"),
     Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
     Setting("scale", Shares.scale, reason="columns of unlike sizes cost as much"),

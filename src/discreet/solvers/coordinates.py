@@ -82,7 +82,7 @@ NOISE_IN_SCALE = 0.3
 """A square's noise that is added to it: a feature that does not stand out from noise must not be blown up by it."""
 NARROW_NOISE = 2.0
 """Rows far out are taken for noise up to this many of its standard deviations."""
-NARROW_SHARE = 0.003
+NARROW_SHARE = 0.001
 """The share of rows that a narrowed range may leave out."""
 RARE = 0.15
 """A column differs from a rare category by so many rows, beyond what noise may hide, at other distances than most."""
@@ -237,12 +237,14 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
 
 
-def tells_widths(signal: float, share: float) -> bool:
-    """Say whether counts with this share of mu^2 tell a rare category, by four deviations of their noise.
+def width_share(signal: float, most: float) -> float:
+    """Return the share of mu^2 for counts by magnitude, at most ``most``, for the signal of a mean of rows.
 
-    ``signal`` is that of a mean of rows (``Signal.per_row``).
+    None where even that leaves the noise of a count above a quarter of the share of rows that a rare category is told
+    by. Beyond, the share falls as the noise of counts does.
     """
-    return RARE * signal * math.sqrt(share / 2.0) >= 2.0 * NARROW_NOISE
+    least = 2.0 * NARROW_NOISE / (RARE * math.sqrt(most / 2.0))
+    return most * least / signal if signal >= least else 0.0
 
 
 def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Recoding:
@@ -250,7 +252,7 @@ def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Rec
 
     Rows beyond the last edge that stands out of the noise are at most those that it hides, and of a column with a
     variance the share beyond r times as far falls as 1 / r^2: the scale becomes the distance beyond which at most
-    few in a thousand rows are. A column stays as declared if it may be a rare category, whose other rows noise hides:
+    one in a thousand rows is. A column stays as declared if it may be a rare category, whose other rows noise hides:
     where too many are equally far from the center, or as far as that is from the declared one.
     """
     beyond = np.cumsum(seen.counts[:, ::-1], axis=1)[:, ::-1]  # rows at this size or a larger one
