@@ -147,8 +147,9 @@ SETTINGS = (
             reason="clips leave the start farther from the optimum than a Newton step sees; squares have one Hessian"),
     Setting("weight_radius", lambda s: radius(s, s.per_record ** (1 / 3)), numbers=lambda s: radius(s, widened(s)),
             reason="noise falls against the sampling error, bias with it, and the metric stays above its noise"),
-    Setting("slope_limit", Recipe.slope_limit, numbers=lambda s: max(Recipe.slope_limit, widened(s)),
-            reason="classes have bounded slopes"),
+    Setting("slope_limit", Recipe.slope_limit,
+            numbers=lambda s: max(Recipe.slope_limit, math.cbrt(math.sqrt(20 * s.per_record))),
+            reason="classes have bounded slopes; residuals have shorter tails than rows and counts"),
 )  # fmt: skip
 SHARES = (
     Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
@@ -197,7 +198,7 @@ def radius(signal: Signal, wanted: float) -> float:
 
 
 def widened(signal: Signal) -> float:
-    """Return how far rows and slopes of numbers count in full, in typical ones."""
+    """Return how far rows of numbers count in full, in typical ones."""
     return math.sqrt(math.sqrt(2 * signal.per_record))
 
 
@@ -210,6 +211,8 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     values: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | COORDINATES[coordinates]
     if not weighted:
         values |= {"n_travel": 0.0, "n_newton": 0.0}
+    if facts.loss.log_link:
+        values["slope_limit"] = within(Recipe.slope_limit, widened(signal), WIDEST)
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
     shares["target"] *= signal.total >= LOOKED_FOR or not facts.is_regression
     if values["n_newton"]:

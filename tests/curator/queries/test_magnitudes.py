@@ -127,6 +127,15 @@ def test_a_rare_category_is_never_blown_up(share, noise):
         assert kept.scale[0] == 1.0
 
 
+@pytest.mark.parametrize("noise", [0.0, 100.0])
+def test_rows_that_are_null_without_an_intercept_are_rows_at_0(noise):
+    """A row of zeros is counted nowhere: those that are counted are not all there are."""
+    rows = np.where(np.arange(10_000) < 500, np.linspace(-1e-3, 1e-3, 10_000), 0.0)
+    seen = magnitudes(rows, noise)
+    seen.counts[0, 0] = 0.0
+    assert narrowed(Recoding(np.zeros(1), np.ones(1)), seen, 1e4, np.zeros(1)).scale[0] == 1.0
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
 def test_ranges_a_hundred_times_too_wide_hardly_matter(kind):
