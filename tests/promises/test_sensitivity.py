@@ -34,6 +34,8 @@ from tests.registry import (
 from tests.replaying import worst_ratio
 
 GD = SOLVERS["gd"]["steps"]
+LOOSE = ("gamma", "tweedie")
+"""Losses whose slopes few neighbors bring near their bound; that some do is asked of all neighbors below."""
 EACH_RELATION = pytest.mark.parametrize("relation", RELATIONS)
 
 
@@ -73,7 +75,8 @@ def table_of_solvers():
 @pytest.mark.whole
 @pytest.mark.parametrize(("case", "loss", "relation", "has_persons", "container", "start"), table_of_solvers())
 def test_every_solver_and_loss(case, loss, relation, has_persons, container, start):
-    check(loss, case, relation, container, has_persons, most=4, start=start, near=0.0 if has_persons else None)
+    near = 0.0 if has_persons or loss in LOOSE else None
+    check(loss, case, relation, container, has_persons, most=4, start=start, near=near)
 
 
 @pytest.mark.thorough

@@ -30,6 +30,8 @@ from discreet.typing import Floats
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
+FARTHEST = 50.0
+"""Logarithms of means are taken to be within this: beyond, neither they nor their squares are numbers."""
 POINTS, WEIGHTS = (part.copy() for part in np.polynomial.hermite_e.hermegauss(61))
 
 
@@ -126,7 +128,7 @@ def bend_of(loss: Loss, theta: Floats) -> Floats:
     """Return the Hessian of a mean loss where u is standard normal."""
     if loss.log_link:
         rows = np.stack([POINTS, np.ones_like(POINTS)])[: len(theta)]
-        means = loss.prediction(theta @ rows)
+        means = loss.prediction(np.clip(theta @ rows, -FARTHEST, FARTHEST))
         bends = np.array([mean**2 / loss.variance(mean) for mean in means.tolist()])
         return np.asarray((rows * (bends * WEIGHTS / WEIGHTS.sum())) @ rows.T)
     return np.eye(len(theta)) if loss.movable_target else normal_hessian(theta)

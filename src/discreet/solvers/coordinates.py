@@ -240,8 +240,8 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
 def width_share(signal: float, most: float) -> float:
     """Return the share of mu^2 for counts by magnitude, at most ``most``, for the signal of a mean of rows.
 
-    None where even that leaves the noise of a count above a quarter of the share of rows that a rare category is told
-    by. Beyond, the share falls as the noise of counts does.
+    None where even that leaves the noise of a count above a quarter of the share of rows that sets a column apart
+    from a rare category. Beyond, the share falls as the noise of counts does.
     """
     least = 2.0 * NARROW_NOISE / (RARE * math.sqrt(most / 2.0))
     return most * least / signal if signal >= least else 0.0
