@@ -16,6 +16,7 @@ from discreet.errors import PrivacyWarning
 from discreet.models import log_to_mlflow
 from discreet.models.words import AUTOLOG
 from discreet.schema import Number, Offset, Target
+from discreet.testing import seeded
 from tests.models.exports import COLUMNS, ESTIMATORS, METHODS, SCHEMA, fitted, fitted_table, frame, rows
 
 
@@ -70,7 +71,8 @@ def with_offsets(offset):
     schema = replace(SCHEMA, columns=columns, **facts)
     table = frame()
     table["days"] = np.resize([7.0, 400.0, 0.5, np.nan, -9.0, np.inf, -np.inf, 2.5, -100.0], len(table))
-    return fitted_table(DPPoissonRegressor(epsilon=20.0, limit=3.0), schema, table), table
+    with seeded(0):  # noise in rare cells may make terms that cancel in double precision only
+        return fitted_table(DPPoissonRegressor(epsilon=20.0, limit=3.0), schema, table), table
 
 
 @pytest.mark.parametrize("offset", OFFSETS, ids=["exposure", "offset"])
