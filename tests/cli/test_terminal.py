@@ -6,19 +6,23 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from click.testing import CliRunner
 
 import discreet
 from discreet import DPLogisticRegression
-from discreet.cli.terminal import escaped, escaped_streams, stdout_for_data
+from discreet.cli import terminal
+from discreet.cli.terminal import OneLineErrors, escaped, escaped_streams, stdout_for_data
 from discreet.schema.schema import quoted
 from discreet.solvers import GradientDescent
 from tests.cli.tables import SCHEMA, write_table
@@ -195,3 +199,16 @@ def test_the_hostile_files_are_read(run, place, monkeypatch, command):
     """The tests above would prove little if all of them were refused."""
     monkeypatch.chdir(place)
     assert run(*command).exit_code == 0
+
+
+def test_a_signal_that_a_library_made_an_error_of_is_a_signal_all_the_same(monkeypatch):
+    """Imports of compiled modules replace a KeyboardInterrupt by an ImportError of their own."""
+
+    def command() -> None:
+        raise ImportError("numpy failed to import")
+
+    group = OneLineErrors(commands={"run": click.Command("run", callback=command)})
+    assert CliRunner().invoke(group, ["run"]).exit_code == 3
+    monkeypatch.setattr(terminal, "HEARD", [signal.SIGINT])
+    ended = CliRunner().invoke(group, ["run"])
+    assert (ended.exit_code, ended.output) == (130, "discreet: interrupted\n")

@@ -16,10 +16,9 @@ def main() -> None:
         if usual is not signal.SIG_IGN:  # as in a script that goes on when its terminal is closed
             signal.signal(number, _leave)
     from discreet.cli.app import app
-    from discreet.cli.terminal import end_on_sigterm
+    from discreet.cli.terminal import hear_signals
 
-    signal.signal(signal.SIGINT, before[signal.SIGINT])
-    end_on_sigterm()
+    hear_signals(before[signal.SIGINT])
     sys.unraisablehook = partial(heard_again, sys.unraisablehook)
     try:
         app(prog_name="discreet")

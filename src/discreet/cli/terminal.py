@@ -112,6 +112,10 @@ NO, UNSERVED, INTERNAL = 1, 2, 3
 INTERRUPTED, TERMINATED = 130, 143
 """What shells expect of a command that was interrupted, or asked to end."""
 
+HEARD: list[signal.Signals] = []
+"""Signals that asked this process to end."""
+_ENDS = {signal.SIGINT: ("interrupted", INTERRUPTED), signal.SIGTERM: ("ended", TERMINATED)}
+
 TRACEBACK = "DISCREET_TRACEBACK"
 UNCHECKED = (ImportError, OSError, LedgerUnavailable, LedgerDamaged)
 """A library is missing, a file cannot be read, a ledger is missing, out of reach or damaged."""
@@ -156,6 +160,10 @@ class OneLineErrors(TyperGroup):
             except Exception as error:
                 if hasattr(error, "exit_code") or isinstance(error, typer.Abort):  # typer's own
                     raise _quoted(error) from None
+                if HEARD:  # a library made an error of its own of it, as imports of compiled modules do
+                    word, code = _ENDS[HEARD[-1]]
+                    typer.echo(f"discreet: {word}", err=True)
+                    raise typer.Exit(code) from None
                 hint = f"set {TRACEBACK}=1 to see where (it may show data)"
                 _fail(f"unexpected {type(error).__name__}{place_of(error)}; {hint}", INTERNAL, error)
 
@@ -167,14 +175,20 @@ def _quoted(error: Exception) -> Exception:
     return error
 
 
-def end_on_sigterm() -> None:
-    """Let a command that is asked to end clean up behind itself, as one that is interrupted does."""
+def hear_signals(interrupt: Any) -> None:
+    """Let a command that is interrupted or asked to end clean up behind itself; ``interrupt`` is SIGINT's handler."""
 
-    def end(*_: object) -> NoReturn:
+    def interrupted(*_: object) -> NoReturn:
+        HEARD.append(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    def ended(*_: object) -> NoReturn:
+        HEARD.append(signal.SIGTERM)
         raise SystemExit(TERMINATED)
 
+    signal.signal(signal.SIGINT, interrupted if interrupt is signal.default_int_handler else interrupt)
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, ended)
 
 
 def place_of(error: BaseException) -> str:
