@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 # tests start hundreds of processes: all of them use the bytecode of the first
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: venv demo test test-all lint format hooks bench accuracy curves experiments experiments-check audit docs lock release-check clean
+.PHONY: venv demo test test-all test-spark lint format hooks bench accuracy curves experiments experiments-check audit docs lock release-check clean
 .DEFAULT_GOAL := test
 
 venv: $(STAMP)
@@ -32,6 +32,11 @@ test: $(STAMP)
 # everything: all combinations, planted bugs, kills and statistics
 test-all: test
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m thorough
+
+# the tests on a real local Spark, a job of its own: pyspark brings 450 MB, and needs Java
+test-spark: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark]"
+	$(BIN)/python -m pytest -q -m "" -k spark tests/curator
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

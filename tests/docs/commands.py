@@ -42,6 +42,7 @@ NOT_RUN = {
 TARGETS_NOT_RUN = {
     "venv": "installs from the network; the environment that runs these tests is what it makes",
     "lock": "installs from the network",
+    "test-spark": "installs from the network",
     "hooks": "writes into the repository's own hooks",
     "release-check": "builds and installs for minutes; tests/release has a test of each part",
 }
