@@ -32,7 +32,7 @@ NEVER_STALE = {  # what they call is in their own file, whose edits numba sees, 
     "encode.encode_sparse_rows",
     "hashes.dense_hashes",
     "hashes.sparse_hashes",
-    "hints.turn_to_rows",
+    "kernel.turn_to_rows",
     # for directions of Newton's steps, which no certificate rests on
     "float_sums.add_pairs",
     "float_sums.curvatures",
@@ -78,6 +78,7 @@ def check_all(loss, *, sparse):
     for moment in ("mean", "squares", "outer"):
         known_answers.check_moment_kernels(moment=moment, sparse=sparse)
     known_answers.check_count_kernel()
+    known_answers.check_magnitude_kernel()
     known_answers.check_smooth(loss, sparse=sparse, grid=COARSE)
     if loss.n_outputs == 1:
         known_answers.check_coordinate_kernels(loss, L1(0.01), sparse=sparse)

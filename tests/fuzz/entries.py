@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 import discreet
 from discreet import default, losses, models, penalties, schema, solvers
@@ -57,6 +58,7 @@ EPSILON, DELTA, DATASET = 2.0, 1e-6, "table"
 _RNG = np.random.default_rng(0)
 X = _RNG.uniform(-1, 1, (60, 3))
 LABELS, NUMBERS = (X[:, 0] > 0).astype(int), np.clip(X @ [1.0, -1.0, 0.5], -1, 1)
+RANKS = np.digitize(NUMBERS, [-0.3, 0.3])
 COUNTS = np.floor(3 * np.abs(NUMBERS))
 TABLE = {"age": list(range(20, 80)), "ill": LABELS.tolist(), "days": list(range(1, 61))}
 CHEAP = {"n_steps": 2, "n_rounds": 3, "n_epochs": 1, "n_inner": 2, "n_outer": 1, "n_kept": 1, "batch_size": 30.0}
@@ -89,13 +91,16 @@ def targets_of(name: str) -> Any:
     """Return targets that an estimator takes."""
     if name == "DPPoissonRegressor":
         return COUNTS
-    return LABELS if issubclass(getattr(models, name), models.DPLogisticRegression.__mro__[1]) else NUMBERS
+    if name == "DPOrdinalRegression":
+        return RANKS
+    return LABELS if issubclass(getattr(models, name), ClassifierMixin) else NUMBERS
 
 
 def right(name: str) -> Words:
     """Return parameters of an estimator that are right."""
     y = targets_of(name)
-    bounds = discreet.Bounds(1.0, classes=(0, 1)) if y is LABELS else discreet.Bounds(1.0, target=(0.0, 3.0))
+    classes = {id(LABELS): (0, 1), id(RANKS): (0, 1, 2)}.get(id(y))
+    bounds = discreet.Bounds(1.0, classes=classes, target=None if classes else (0.0, 3.0))
     return {"epsilon": EPSILON, "delta": DELTA, "bounds": bounds, "solver": GD}
 
 

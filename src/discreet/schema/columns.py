@@ -98,7 +98,8 @@ class Number:
                 raise SchemaError("what stands for a missing value must lie within the range")
 
     def _check_term(self) -> None:
-        if self.monotone is not None and self.monotone not in (INCREASING, DECREASING):
+        chosen = self.monotone
+        if chosen is not None and (not isinstance(chosen, str) or chosen not in (INCREASING, DECREASING)):
             raise SchemaError(f"monotone must be {INCREASING!r} or {DECREASING!r}")
         if self.term is not None and (not isinstance(self.term, str) or self.term not in TERMS):
             raise SchemaError(f"term must be one of {', '.join(TERMS)}")

@@ -225,16 +225,21 @@ def a_warning_on_a_value(monkeypatch):
 
 
 def a_size_in_a_file_name(monkeypatch):
+    from discreet import TableModel
     from discreet.cli import fit
 
-    honest = fit._fit_into
+    honest, show, sizes = TableModel.fit, fit._show, []
 
-    def fit_into(out, model, source, *rest):
-        fitted = honest(out, model, source, *rest)
-        (out / f"rows-{source.count()}").touch()
-        return fitted
+    def counted(model, source, **words):
+        sizes.append(source.count())
+        return honest(model, source, **words)
 
-    monkeypatch.setattr(fit, "_fit_into", fit_into)
+    def shown(model, out, *rest):
+        (out / f"rows-{sizes[-1]}").touch()
+        return show(model, out, *rest)
+
+    monkeypatch.setattr(TableModel, "fit", counted)
+    monkeypatch.setattr(fit, "_show", shown)
 
 
 def an_early_exception(monkeypatch):

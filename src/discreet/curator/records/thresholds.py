@@ -51,7 +51,8 @@ class ArrayRows(RecordStream):
         self._groups, self._beside = groups, (weights, offsets)
         self.shape = (int(self._X.shape[0]), int(self._X.shape[1]))
         given = {"y": y, "groups": groups, "sample_weight": weights, "offset": offsets}
-        wrong = [name for name, column in given.items() if column is not None and len(column) != self.shape[0]]
+        rows = self.shape[:1]
+        wrong = [name for name, column in given.items() if column is not None and np.shape(column)[:1] != rows]
         if wrong:
             raise Unsupported(f"{wrong[0]} must have one entry for each row of X")
         self.columns = containers.column_names(self._X) or [f"x{j}" for j in range(self.shape[1])]
