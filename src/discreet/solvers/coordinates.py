@@ -259,7 +259,7 @@ def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Rec
     hidden = NARROW_NOISE * seen.noise * np.sqrt(np.arange(len(seen.edges), 0, -1))
     outermost = len(seen.edges) - 1 - np.argmax((beyond > hidden)[:, ::-1], axis=1)
     width = seen.edges[outermost] * np.sqrt(np.maximum(1.0, hidden[outermost] / (NARROW_SHARE * n)))
-    away = beyond[:, 1] - hidden[1]  # at least; a row without an entry that is not 0 is a null record, which counts not
+    away = beyond[:, 1] - hidden[1]  # at least; without an intercept, rows of zeros are null records and not counted
     others = np.minimum(n - seen.counts.max(axis=1), away)  # rows that are not at the most common distance
     moved = np.abs(center - start.center)
     is_narrow = (others > hidden[outermost] + RARE * n) & ((moved == 0) | (width < moved / 2.0))
