@@ -18,9 +18,9 @@ from discreet.accounting.certificate import Certificate
 from discreet.errors import AccountingError, BudgetExceeded, DiscreetError, Unsupported
 from discreet.json_schemas import Json
 from discreet.models.base import MODELS, DPLinearModel
-from discreet.models.forecast.synthetic import sample_rows
 from discreet.models.persist import FILES
 from discreet.models.scores import PrivateScore
+from discreet.models.synthetic import sample_rows
 from discreet.models.table_model import TableModel
 from discreet.schema.schema import Schema
 

@@ -17,7 +17,7 @@ from discreet import (
 from discreet.budget import InvalidBudget
 from discreet.curator.session import observe
 from discreet.errors import MissingBounds, Unsupported
-from discreet.models.forecast.forecast import forecast
+from discreet.models.forecast import forecast
 from discreet.penalties import GroupL2
 from tests.covering import covering
 from tests.models.declared import CLASSIFIERS, GD, REGRESSORS, every, fit, make

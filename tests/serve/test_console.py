@@ -2,7 +2,7 @@
 
 import re
 
-from discreet.serve.console import PAGES
+from discreet.serve.app import PAGES
 from tests.serve.services import town_of, write_files
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``discreet``, one file per command."""
+"""The command line: ``discreet``."""
 
 import os
 import signal

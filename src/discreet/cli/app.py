@@ -10,18 +10,13 @@ import typer
 from discreet.cli.audit import audit
 from discreet.cli.budget import budget
 from discreet.cli.certificate import certificate, verify
-from discreet.cli.demo import demo
-from discreet.cli.effects import effects
-from discreet.cli.fit import fit
-from discreet.cli.forecast import forecast
-from discreet.cli.inspect import export, inspect, report
-from discreet.cli.predict import predict
-from discreet.cli.price import price
+from discreet.cli.fit import fit, tune
+from discreet.cli.forecast import forecast, price
+from discreet.cli.inspect import effects, export, inspect, report
+from discreet.cli.predict import predict, score
 from discreet.cli.schema import schema
-from discreet.cli.score import score
-from discreet.cli.selftest import selftest, version
+from discreet.cli.setup import demo, selftest, version
 from discreet.cli.terminal import OneLineErrors
-from discreet.cli.tune import tune
 
 app = typer.Typer(
     cls=OneLineErrors,

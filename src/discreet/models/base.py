@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from discreet.inference.summary import MeanInterval, Summary
-    from discreet.models.forecast.effects import EffectsForecast
-    from discreet.models.forecast.forecast import Forecast
+    from discreet.models.forecast import Forecast
+    from discreet.models.forecast_effects import EffectsForecast
     from discreet.schema.schema import Schema
 
 
@@ -249,10 +249,10 @@ class Exported:
         """
         check_is_fitted(self)
         if hasattr(self, "schema_"):
-            from discreet.models.to_sklearn import table_pipeline
+            from discreet.models.export import table_pipeline
 
             return table_pipeline(self)  # type: ignore[arg-type]
-        from discreet.models.to_sklearn import array_pipeline
+        from discreet.models.export import array_pipeline
 
         return array_pipeline(self)  # type: ignore[arg-type]
 
@@ -285,7 +285,7 @@ class Exported:
         ...     model.to_onnx(f"{folder}/model.onnx").suffix
         '.onnx'
         """
-        from discreet.models.to_onnx import onnx_model
+        from discreet.models.export import onnx_model
 
         check_is_fitted(self)
         content = onnx_model(self).SerializeToString(deterministic=True)
@@ -707,7 +707,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         >>> forecast.asked.epsilon == model.epsilon
         True
         """
-        from discreet.models.forecast.forecast import forecast
+        from discreet.models.forecast import forecast
 
         title = f"{type(self).__name__}, forecast"
         with progress_bar(title, self.epsilon) if self.verbose else nullcontext() as progress:
@@ -762,7 +762,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         >>> power.asked.refused is not None or power.asked.inflation > 1
         True
         """
-        from discreet.models.forecast.effects import forecast_effects
+        from discreet.models.forecast_effects import forecast_effects
 
         return forecast_effects(self, n, p, standard_error=standard_error, mean=mean, cells=cells)
 

@@ -56,7 +56,7 @@ from discreet.errors import DiscreetError, MissingExtra, Unsupported
 from discreet.json_schemas import Json
 from discreet.losses.base import LOSSES
 from discreet.models.base import MODELS, DPLinearModel
-from discreet.models.to_onnx import digest_of
+from discreet.models.export import digest_of
 from discreet.penalties.base import PENALTIES
 from discreet.schema.cell_meaning import SchemaError
 from discreet.schema.schema import Schema

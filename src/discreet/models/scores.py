@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.priced_plan import PricedPlan, price_plan
+from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator import (
     METRICS,
@@ -39,13 +40,39 @@ from discreet.curator import (
 from discreet.errors import AccountingError, AlreadyReleased, MissingBounds, Unsupported
 from discreet.json_schemas import Json
 from discreet.ledger.ledger import Reservation, noted
+from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import Certify, budget_of, carry_out
-from discreet.models.search_price import facts_of
 from discreet.parameters import Share, checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+BAD_ERROR = 0.25  # of the declared target range: an error that counts as wholly bad
+
+
+@dataclass(frozen=True)
+class Facts:
+    """An estimator's declared facts and its loss."""
+
+    bounds: Bounds
+    loss: Loss
+    intercept: bool = True
+
+    @property
+    def error(self) -> float:
+        """The error that counts as wholly bad, in training coordinates; 1 for classes."""
+        if self.bounds.target is None or self.loss.task == "classification":
+            return 1.0
+        low, high = self.bounds.target
+        _, scale = self.loss.target_place((low, high), intercept=self.intercept)
+        return BAD_ERROR * (high - low) / scale
+
+
+def facts_of(estimator: DPLinearModel) -> Facts:
+    """Return what an estimator declares, complete, or an error that says what is missing."""
+    return Facts(*estimator._declared(), estimator.fit_intercept)
 
 
 @dataclass(frozen=True)

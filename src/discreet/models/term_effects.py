@@ -22,8 +22,8 @@ from discreet.errors import Unsupported
 from discreet.inference.intervals import LEVEL, deviations
 from discreet.inference.pictures import curve_picture
 from discreet.json_schemas import Json
+from discreet.models.export import OTHER_TEXT, encoded_cells
 from discreet.models.table_encoder import outputs_of
-from discreet.models.to_sklearn import OTHER_TEXT, encoded_cells
 from discreet.parameters import Share, checked
 from discreet.schema.cell_meaning import Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number

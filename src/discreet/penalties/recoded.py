@@ -16,8 +16,7 @@ import numpy as np
 from numba import njit
 from scipy.optimize import lsq_linear
 
-from discreet.penalties.base import Penalty, prox_coordinate
-from discreet.penalties.norms import L2, Box
+from discreet.penalties.base import L2, Box, Penalty, prox_coordinate
 from discreet.typing import Floats
 
 

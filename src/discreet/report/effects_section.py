@@ -20,8 +20,22 @@ from typing import TYPE_CHECKING
 from discreet.inference.intervals import rounded
 from discreet.inference.pictures import WIDEST, ratio_ticks
 from discreet.inference.text import DASH, NEAR_ONE, hidden_text, number_text
-from discreet.report.figures import WIDTH, Axes, details, forest, mark, panel, panels, strip
-from discreet.report.page import MINUS, isolated, number, paragraphs, round_ticks, table
+from discreet.report.page import (
+    MINUS,
+    WIDTH,
+    Axes,
+    details,
+    forest,
+    isolated,
+    mark,
+    number,
+    panel,
+    panels,
+    paragraphs,
+    round_ticks,
+    strip,
+    table,
+)
 
 if TYPE_CHECKING:
     from discreet.inference.summary import Summary

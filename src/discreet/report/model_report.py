@@ -20,8 +20,7 @@ from discreet.errors import DiscreetError
 from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations
 from discreet.inference.summary import Summary, shown_effects
 from discreet.ledger.account import Spent
-from discreet.models.scores import SHARES_AT, PrivateScore, ScorePart, words_of
-from discreet.models.search_price import facts_of
+from discreet.models.scores import SHARES_AT, PrivateScore, ScorePart, facts_of, words_of
 from discreet.report.effects_section import (
     Coefficient,
     coefficient_figure,
@@ -29,15 +28,20 @@ from discreet.report.effects_section import (
     effects_section,
     noise_curves,
 )
-from discreet.report.figures import LEFT, TOP, Axes, details, panel, panels
 from discreet.report.page import (
+    LEFT,
     MINUS,
+    TOP,
+    Axes,
     certificate_in,
     certificate_section,
+    details,
     document,
     heading,
     isolated,
     number,
+    panel,
+    panels,
     paragraphs,
     percent,
     round_ticks,
@@ -59,8 +63,8 @@ from discreet.schema.columns import Number
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
     from discreet.models.base import DPLinearModel
-    from discreet.models.forecast.forecast import Forecast, ForecastRow, Setting
-    from discreet.models.forecast.synthetic import Groups
+    from discreet.models.forecast import Forecast, ForecastRow, Setting
+    from discreet.models.synthetic import Groups
     from discreet.models.table_model import TableModel
     from discreet.models.term_effects import TermEffect
 
@@ -520,7 +524,7 @@ def cost_forecast(
     ``seconds`` is how long a simulation may compute before there is none. None where there is nothing to foresee:
     epsilon is infinite, or the settings cannot be planned without data.
     """
-    from discreet.models.forecast.forecast import setting_of
+    from discreet.models.forecast import setting_of
 
     if not math.isfinite(estimator.epsilon):
         return None
@@ -557,7 +561,7 @@ def _plan(setting: "Setting", n: int, *, cov_type: str | None = None) -> "Plan":
 
 
 def _simulation(setting: "Setting", plan: "Plan", n: int, seconds: float) -> "tuple[Forecast | None, tuple[str, ...]]":
-    from discreet.models.forecast.forecast import forecast
+    from discreet.models.forecast import forecast
 
     if plan.is_sampled:
         return None, ("Not simulated: subsampled steps take too long to price at other settings.",)

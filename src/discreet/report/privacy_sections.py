@@ -13,13 +13,13 @@ from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.ledger.account import Spent
-from discreet.report.figures import details
 from discreet.report.page import (
     DARK,
     LIGHT,
     MissingPlots,
     budget_trace,
     bullets,
+    details,
     isolated,
     number,
     paragraphs,

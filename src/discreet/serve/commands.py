@@ -106,7 +106,7 @@ def start(settings: "Settings", tokens: Sequence[tuple[str, str]] = ()) -> None:
 
 def _prepared(out: Path, port: int, grid: float) -> tuple[Path, list[tuple[str, str]]]:
     """Write the demo's files, and make an owner and an analyst."""
-    from discreet.cli.demo import MARK, clear
+    from discreet.cli.setup import MARK, clear
     from discreet.datasets import hospital, schema_text, write_csv
     from discreet.ledger.ledger import Ledger
     from discreet.serve.settings import Settings

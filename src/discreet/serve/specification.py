@@ -15,7 +15,7 @@ from discreet.json_schemas import Json
 from discreet.ledger.account import Account
 from discreet.models.base import MODELS, default_model
 from discreet.models.fit import Quote
-from discreet.models.forecast.forecast import Forecast, forecast
+from discreet.models.forecast import Forecast, forecast
 from discreet.models.scores import priced_score
 from discreet.models.table_model import TableModel
 from discreet.parameters import Share, conforms

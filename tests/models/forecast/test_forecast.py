@@ -22,8 +22,8 @@ from discreet import (
 from discreet.budget import InvalidBudget
 from discreet.curator.lattice.entropy import current_entropy
 from discreet.errors import MissingBounds, Unsupported
-from discreet.models.forecast.forecast import point_of, setting_of, summary
-from discreet.models.forecast.synthetic import Classes, Numbers, rehearsal
+from discreet.models.forecast import point_of, setting_of, summary
+from discreet.models.synthetic import Classes, Numbers, rehearsal
 from discreet.solvers import GradientDescent
 from tests.covering import covering
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.losses import Logistic
-from discreet.models.forecast.forecast import point_of, setting_of, theory_of
+from discreet.models.forecast import point_of, setting_of, theory_of
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import (
     CoordinateDescent,

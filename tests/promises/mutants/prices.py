@@ -187,12 +187,12 @@ MUTANTS = (
         "The best of several runs costs what one of them costs.",
         (
             Edit(
-                "models/search_price.py",
+                "models/search.py",
                 "(RepeatedSelection(kinds(runs), law.mean, law.shape),)",
                 "kinds(runs)[0]",
             ),
             Edit(
-                "models/search_price.py",
+                "models/search.py",
                 "mu = selection.run_mu(law, total.epsilon, total.delta)",
                 "mu = gaussian.mu_of(total.epsilon, total.delta)",
             ),

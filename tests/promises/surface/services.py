@@ -10,7 +10,7 @@ from typing import Any
 from discreet.ledger.ledger import Ledger
 from discreet.models.persist import FILES
 from discreet.serve.api import OPERATIONS
-from discreet.serve.console import PAGES
+from discreet.serve.app import PAGES
 from tests.promises.surface.entries import DELTA, EPSILON, Entry, Task, schema_of
 from tests.promises.surface.observing import BROKE, masked, unpacked
 from tests.promises.surface.rows import ANSWER, TABLE, WHO, table_cells

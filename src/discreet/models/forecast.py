@@ -44,7 +44,7 @@ from discreet.json_schemas import Json
 from discreet.losses.base import Loss, gradient_bound
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import budget_of, choose_solver, penalty_of
-from discreet.models.forecast.synthetic import (
+from discreet.models.synthetic import (
     Classes,
     Counts,
     Groups,

@@ -26,7 +26,7 @@ from discreet.json_schemas import Json
 from discreet.losses.base import Loss
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import choose_solver, inferring
-from discreet.models.forecast.forecast import Setting, setting_of
+from discreet.models.forecast import Setting, setting_of
 from discreet.penalties.base import Penalty
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0)  # in units of the asked epsilon
