@@ -14,7 +14,6 @@ Columns with knots have curves, as SVG: the effect over the column's range, with
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.inference.intervals import rounded
@@ -26,7 +25,6 @@ from discreet.report.page import (
     Axes,
     details,
     forest,
-    isolated,
     mark,
     number,
     panel,
@@ -136,12 +134,8 @@ def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
     rows = []
     for c in in_order(coefficients):
         value, half_width = rounded(c.value, c.half_width)
-        cells = [f'<th scope="row">{isolated(c.name)}</th>']
-        cells += [f"<td>{isolated(c.output)}</td>"] if several else []
-        cells += [f"<td>{isolated(c.unit)}</td>"] if units else []
-        cells.append(f'<td class="number">{_signed(value)}</td>')
-        cells += [f'<td class="number">{half_width}</td>'] if has_noise else []
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+        cells = [c.name, *([c.output] if several else []), *([c.unit] if units else []), _signed(value)]
+        rows.append([*cells, *([half_width] if has_noise else [])])
     numeric = [place for place, name in enumerate(head) if place and name not in ("output", "unit")]
     return table(head, rows, label="Coefficients", numeric=numeric)
 
@@ -371,10 +365,7 @@ def _columns(summary: "Summary") -> str:
             every = max(len(summary.structure.of_column(column)), 0 if test is None else test.df)
             more = f" of {every}" if test is not None and test.left_out else ""
             cells = (DASH, DASH) if test is None else (f"{test.df}{more}", _p(test.p))
-            rows.append(
-                f'<tr><th scope="row">{isolated(column)}</th><td class="number" data-label="effects tested">{cells[0]}'
-                f'</td><td class="number" data-label="p">{escape(cells[1])}</td></tr>'
-            )
+            rows.append((column, *cells))
     if not rows:
         return ""
     shown = table(["column", "effects tested", "p"], rows, label="Whole columns", numeric=(1, 2), kind="stacked")
@@ -423,29 +414,16 @@ def _forest(effects: Sequence[_Effect], ratio: str) -> str:
 def _table(effects: Sequence[_Effect], summary: "Summary") -> str:
     several = bool(summary.blocks)
     head = ["feature", summary.ratio or "effect", f"{100 * summary.level:g}% interval", "p"]
-    rows = []
-    for effect in effects:
-        name = f"{effect.group}: {effect.name}" if several and effect.group else effect.name
-        cells = "".join(
-            f'<td class="number" data-label="{escape(label)}">{escape(cell)}</td>'
-            for label, cell in zip(head[1:], effect.cells, strict=True)
-        )
-        rows.append(f'<tr><th scope="row">{isolated(name)}</th>{cells}</tr>')
+    rows = [
+        (f"{effect.group}: {effect.name}" if several and effect.group else effect.name, *effect.cells)
+        for effect in effects
+    ]
     return table(head, rows, label="Effects for a population", numeric=range(1, len(head)), kind="wide stacked")
 
 
 def _details(summary: "Summary") -> str:
     """Coefficients, standard errors and what privacy costs: to copy."""
     head, *rows = summary.cells()
-    body = (
-        f'<tr><th scope="row">{isolated(name)}</th>'
-        + "".join(
-            f'<td class="number" data-label="{escape(label)}">{escape(cell)}</td>'
-            for label, cell in zip(head[1:], cells, strict=True)
-        )
-        + "</tr>"
-        for name, *cells in rows
-    )
     description = "Coefficients, standard errors, and how much wider they are than without privacy (inflation)"
-    shown = table(head, body, label=description, numeric=range(1, len(head)), kind="wide stacked")
+    shown = table(head, rows, label=description, numeric=range(1, len(head)), kind="wide stacked")
     return details(description, shown)

@@ -33,6 +33,7 @@ from discreet.report.page import (
     MINUS,
     TOP,
     Axes,
+    Html,
     certificate_in,
     certificate_section,
     details,
@@ -77,6 +78,7 @@ SOURCES = {
     "container": "counted: public under this relation",
     "given": "handed in as public",
 }
+FOOTER = "This page fetches nothing and runs no program."
 _RELATIONS = {
     "replace_one": "replace one: tables that differ in one {one}, with the same number of them",
     "zero_out": "zero out: tables of which one has one {one} blanked",
@@ -91,6 +93,12 @@ class Fact:
     name: str
     text: str
     source: str = "declared"
+
+    @property
+    def badge(self) -> Html:
+        """Where it is from, as a badge."""
+        kind = "estimated" if self.source == "estimated" else ""
+        return Html(f'<span class="badge {kind}">{escape(SOURCES.get(self.source, self.source))}</span>')
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,7 @@ class ModelReport:
 
     def html(self) -> str:
         """Return the page."""
+        origin = self.certificate.library_version, self.certificate.created
         parts = [
             heading(self.title, self.certificate),
             self._cards(),
@@ -132,9 +141,9 @@ class ModelReport:
             plan_section(self.certificate, self.steps or (self.forecast.steps if self.forecast else ())),
             trace_section(self.certificate),
             self._public(),
-            self._forecast(),
+            curves_section(self.forecast) if self.forecast else "",
             certificate_section(self.certificate),
-            self._footer(),
+            f"<footer>Made by discreet {escape(' '.join(filter(None, origin)))}. {FOOTER}</footer>",
         ]
         return document(self.title, "\n".join(part for part in parts if part))
 
@@ -143,13 +152,8 @@ class ModelReport:
         cards: list[tuple[str, str, str]] = []
         if certificate.is_private:
             cards.append(("epsilon", number(certificate.epsilon, 4), f"for each {unit}"))
-            cards.append(
-                (
-                    "delta",
-                    number(certificate.delta) if certificate.delta else "0",
-                    "allowed slack" if certificate.delta else "no slack",
-                )
-            )
+            slack = "allowed slack" if certificate.delta else "no slack"
+            cards.append(("delta", number(certificate.delta) if certificate.delta else "0", slack))
         n = certificate.assumed_public.get("n")
         if n is not None:
             cards.append((f"{unit}s", f"{n:,}" if isinstance(n, int) else str(n), "taken as public"))
@@ -198,13 +202,8 @@ class ModelReport:
     def _public(self) -> str:
         certificate, unit = self.certificate, one_of(self.certificate)
         relation = _RELATIONS[str(certificate.neighbors)].format(one=unit)
-        facts = [
-            Fact(
-                "unit of privacy", "one row" if certificate.unit == "record" else "all rows of one person", "declared"
-            ),
-            Fact("relation", relation, "declared"),
-            *self.facts,
-        ]
+        protected = "one row" if certificate.unit == "record" else "all rows of one person"
+        facts = [Fact("unit of privacy", protected), Fact("relation", relation), *self.facts]
         named = {fact.name for fact in self.facts}
         if not self.facts:
             public = certificate.assumed_public.items()
@@ -214,12 +213,7 @@ class ModelReport:
         facts += [
             Fact(name, _plain(value), "given") for name, value in certificate.assumed_public.get(GIVEN, {}).items()
         ]
-        rows = [
-            f'<tr><th scope="row">{isolated(fact.name)}</th><td class="words">{isolated(fact.text)}</td><td>'
-            f'<span class="badge {"estimated" if fact.source == "estimated" else ""}">'
-            f"{escape(SOURCES.get(fact.source, fact.source))}</span></td></tr>"
-            for fact in facts
-        ]
+        rows = [(fact.name, Html(isolated(fact.text)), fact.badge) for fact in facts]
         said = ["The guarantee relies on these facts. They were declared, not measured, unless marked as estimated."]
         if GIVEN in certificate.assumed_public:
             said.append(
@@ -230,17 +224,8 @@ class ModelReport:
             said.append(
                 "Facts marked as estimated were computed from the table with noise, and are included in the price."
             )
-        shown = table(["fact", "value", "source"], rows, label="Public facts", kind="wide stacked")
+        shown = table(["fact", "value", "source"], rows, label="Public facts", words=(1,), kind="wide stacked")
         return '<h2 id="public">Taken as public</h2>\n' + paragraphs(said) + shown
-
-    def _forecast(self) -> str:
-        if self.forecast is None:
-            return ""
-        return '<h2 id="forecast">Other budgets, other tables</h2>\n' + curves_section(self.forecast)
-
-    def _footer(self) -> str:
-        origin = " ".join(part for part in (self.certificate.library_version, self.certificate.created) if part)
-        return f"<footer>Made by discreet {escape(origin)}. This page fetches nothing and runs no program.</footer>"
 
 
 def _plain(value: object) -> str:
@@ -250,14 +235,14 @@ def _plain(value: object) -> str:
     if isinstance(value, dict):
         return "; ".join(f"{name} {_plain(item)}" for name, item in value.items())
     if isinstance(value, list):
-        return ", ".join(_range(item) if isinstance(item, list) else str(item) for item in value)
+        return ", ".join(map(_plain_item, value))
     return str(value)
 
 
-def _range(pair: list[object]) -> str:
-    return (
-        f"{pair[0]:g} to {pair[1]:g}" if len(pair) == 2 and all(isinstance(end, float) for end in pair) else str(pair)
-    )
+def _plain_item(item: object) -> str:
+    if isinstance(item, list) and len(item) == 2 and all(isinstance(end, float) for end in item):
+        return "{:g} to {:g}".format(*item)
+    return str(item)
 
 
 _EXTRA = {ESTIMATED_RANGES: "noisy_counts", CHECKED: "noisy_checks"}
@@ -313,16 +298,10 @@ def _units(model: "TableModel") -> str:
 def _coefficients(model: "TableModel") -> list[Coefficient]:
     named, width = model.coefficients(), deviations(LEVEL, pure=model.certificate_.delta == 0)
     several = len({c.output for c in named}) > 1
+    half_widths = [None if c.noise is None else width * c.noise for c in named]
     return [
-        Coefficient(
-            c.name,
-            c.column,
-            c.output if several else "",
-            c.value,
-            None if c.noise is None else width * c.noise,
-            c.unit,
-        )
-        for c in named
+        Coefficient(c.name, c.column, c.output if several else "", c.value, half_width, c.unit)
+        for c, half_width in zip(named, half_widths, strict=True)
     ]
 
 
@@ -334,11 +313,8 @@ def _facts(model: "TableModel") -> list[Fact]:
     facts = []
     if schema.target is not None:
         ends = schema.target.range
-        text = (
-            f"one of {', '.join(map(str, schema.target.classes or ()))}"
-            if ends is None
-            else f"{ends[0]:g} to {ends[1]:g}"
-        )
+        labels = f"one of {', '.join(map(str, schema.target.classes or ()))}"
+        text = labels if ends is None else "{:g} to {:g}".format(*ends)
         facts.append(Fact(f"{schema.target.column} (to predict)", text))
     for name, kind in schema.columns.items():
         said = describe(kind)
@@ -373,13 +349,10 @@ def scores_section(scores: Sequence[PrivateScore]) -> str:
         if score.certificate is not None:
             paid = f"epsilon = {number(score.certificate.epsilon)}"
             note = f"on {where}, with noise; {score.certificate.headline}"
-        rows.append(
-            f'<tr><th scope="row">{escape(words_of(score.metric))}</th><td class="number">{shown(score.value)}</td>'
-            f'<td data-label="interval">{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})</td>'
-            f'<td data-label="cost">{paid}</td><td class="words">{escape(note)}</td></tr>'
-        )
+        interval = f"{shown(score.low)} to {shown(score.high)} ({percent(score.level, 0)})"
+        rows.append((words_of(score.metric), shown(score.value), interval, paid, note))
     head = ["score", "value", "interval", "cost", "on which rows"]
-    whole = table(head, rows, label="Scores", numeric=(1,), kind="wide stacked")
+    whole = table(head, rows, label="Scores", numeric=(1,), words=(4,), kind="wide stacked")
     return '<h2 id="scores">Released scores</h2>' + paragraphs([_SAID]) + whole + "".join(map(_parts, scores))
 
 
@@ -387,12 +360,9 @@ def _parts(score: PrivateScore) -> str:
     """Return a score's parts: a picture of calibration and of the ROC curve, and a table."""
     if not score.parts:
         return ""
-    shown = _as_count if _are_counts(score) else _as_score(score)
-    rows = [
-        f'<tr><th scope="row">{isolated(part.name)}</th><td class="number">{shown(part.value)}</td>'
-        f"<td>{shown(part.low)} to {shown(part.high)}</td></tr>"
-        for part in score.parts
-    ]
+    are_counts = any(" predicted as " in part.name for part in score.parts)
+    shown = "{:,.0f}".format if are_counts else _as_score(score)
+    rows = [(part.name, shown(part.value), f"{shown(part.low)} to {shown(part.high)}") for part in score.parts]
     drawn = _SQUARES[score.metric].drawn(score.parts) if score.metric in _SQUARES else ""
     chances, words = score.metric == "calibration", words_of(score.metric)
     head = ["predicted chance" if chances else "part", "happened" if chances else "value", percent(score.level, 0)]
@@ -400,17 +370,9 @@ def _parts(score: PrivateScore) -> str:
     return f"<h3>{escape(words[:1].upper() + words[1:])}, in parts</h3>{drawn}{cells}"
 
 
-def _are_counts(score: PrivateScore) -> bool:
-    return any(" predicted as " in part.name for part in score.parts)
-
-
 def _as_score(score: PrivateScore) -> Callable[[float], str]:
     """Accuracies in percent, all else as it is."""
     return percent if score.metric in ("accuracy", "balanced_accuracy") else number
-
-
-def _as_count(value: float) -> str:
-    return f"{value:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -604,7 +566,8 @@ def curves_section(forecast: CostForecast) -> str:
         drawn = [_panel(forecast, over_rows=over_rows) for over_rows in (False, True)]
         said = "Line: mean loss. Band: smallest to largest loss of the simulated fits. Ring: this model's settings."
         parts = [paragraphs([_answer(forecast)]), panels(drawn), paragraphs([said], "note")]
-    return "\n".join([*parts, paragraphs(forecast.remarks, "note")])
+    title = '<h2 id="forecast">Other budgets, other tables</h2>'
+    return "\n".join([title, *parts, paragraphs(forecast.remarks, "note")])
 
 
 def _shown(forecast: CostForecast, lost: float) -> str:

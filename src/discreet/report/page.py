@@ -48,17 +48,39 @@ def bullets(texts: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
+class Html(str):
+    """A text that is HTML already: it is not escaped."""
+
+
 def table(
-    head: Sequence[str], rows: Iterable[str], *, label: str, numeric: Sequence[int] = (), kind: str = "wide"
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    label: str,
+    numeric: Sequence[int] = (),
+    words: Sequence[int] = (),
+    kind: str = "wide",
 ) -> str:
-    """A table that scrolls within itself where it is too wide. ``rows`` are HTML, ``numeric`` columns of numbers."""
-    cells = "".join(
-        f'<th scope="col"{" class=number" if place in numeric else ""}>{escape(name)}</th>'
+    """Return a table that scrolls within itself where it is too wide; the first cell of a row is its name.
+
+    ``numeric`` columns hold numbers, ``words`` sentences. On narrow screens, where the rows of a stacked table are
+    lists, each cell follows the name of its column.
+    """
+    looks = {**dict.fromkeys(numeric, ' class="number"'), **dict.fromkeys(words, ' class="words"')}
+    labels = [f' data-label="{escape(name)}"' if name else "" for name in head]
+
+    def cell(place: int, text: str) -> str:
+        shown = text if isinstance(text, Html) else escape(text) if place else isolated(text)
+        return f"<td{looks.get(place, '')}{labels[place]}>{shown}</td>" if place else f'<th scope="row">{shown}</th>'
+
+    names = (
+        f'<th scope="col"{looks[place] if place in numeric else ""}>{escape(name)}</th>'
         for place, name in enumerate(head)
     )
+    body = (f"<tr>{''.join(cell(place, text) for place, text in enumerate(row))}</tr>" for row in rows)
     return (
         f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0"><table class="{kind}">'
-        f"<thead><tr>{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<thead><tr>{''.join(names)}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
 
 

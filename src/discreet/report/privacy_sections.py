@@ -4,8 +4,8 @@ import base64
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from discreet.accounting.cell_counts import ESTIMATED_RANGES, MEANING, Checked, checked_in
 from discreet.accounting.certificate import Certificate
@@ -16,11 +16,11 @@ from discreet.ledger.account import Spent
 from discreet.report.page import (
     DARK,
     LIGHT,
+    Html,
     MissingPlots,
     budget_trace,
     bullets,
     details,
-    isolated,
     number,
     paragraphs,
     percent,
@@ -303,8 +303,7 @@ _ABOUT_HAZARDS = (
 _LOOKS = {"answered": "good", "in part": "weak", "not answered": "bad"}
 
 
-@dataclass(frozen=True)
-class Hazard:
+class Hazard(NamedTuple):
     """What can go wrong, whether and how it is answered, and where to check that."""
 
     name: str
@@ -315,117 +314,58 @@ class Hazard:
 
 def hazards(certificate: Certificate) -> Iterator[Hazard]:
     """Yield the hazards, with the answers that this certificate supports."""
-    yield from _of_the_claim(certificate)
-    yield from _of_the_records(certificate)
-    yield from _of_the_program(certificate)
-    yield from _of_the_world()
 
+    def answered(holds: bool, otherwise: str = "not answered") -> str:
+        return "answered" if holds else otherwise
 
-def _of_the_claim(certificate: Certificate) -> Iterator[Hazard]:
-    unit, weak = one_of(certificate), certificate.weaknesses
-    yield Hazard(
-        "An epsilon without a unit of privacy",
-        "answered",
-        f"epsilon is per {unit}, under the relation {certificate.neighbors}",
-        "certificate: unit, neighbors",
-    )
-    yield Hazard(
-        "An epsilon or delta too large to protect",
-        "not answered" if weak else "answered",
-        "; ".join(weak) or f"epsilon = {number(certificate.epsilon)}, delta = {number(certificate.delta)}",
-        "certificate: epsilon, delta",
-    )
-    is_charged = certificate.ledger is not None
-    yield Hazard(
-        "A budget that is spent repeatedly",
-        "answered" if is_charged else "not answered",
-        "charged to a ledger with a cap before a row was read"
-        if is_charged
-        else "this fit was not charged to a ledger",
-        "discreet budget show",
-    )
+    unit, weak, is_charged = one_of(certificate), certificate.weaknesses, certificate.ledger is not None
+    claim = f"epsilon is per {unit}, under the relation {certificate.neighbors}"
+    yield Hazard("An epsilon without a unit of privacy", "answered", claim, "certificate: unit, neighbors")
+    size = "; ".join(weak) or f"epsilon = {number(certificate.epsilon)}, delta = {number(certificate.delta)}"
+    yield Hazard("An epsilon or delta too large to protect", answered(not weak), size, "certificate: epsilon, delta")
+    charged = "charged to a ledger with a cap before a row was read"
+    charge = charged if is_charged else "this fit was not charged to a ledger"
+    yield Hazard("A budget that is spent repeatedly", answered(is_charged), charge, "discreet budget show")
     yield Hazard(
         "Settings that were tuned on the data",
         "in part",
         "unset parameters follow from declared facts; trials outside this fit are not counted",
         "certificate: solver; section: What is not promised",
     )
-
-
-def _of_the_records(certificate: Certificate) -> Iterator[Hazard]:
-    whole = one_of(certificate) == "person"
     alone = "each row is protected separately; for a person with several rows the guarantee is weaker"
-    yield Hazard(
-        "Several rows of one person",
-        "answered" if whole else "in part",
-        "all rows of a person count as one" if whole else alone,
-        "schema: person",
-    )
+    rows = "all rows of a person count as one" if unit == "person" else alone
+    yield Hazard("Several rows of one person", answered(unit == "person", "in part"), rows, "schema: person")
     yield Hazard(
         "Contributions without a limit",
         "answered",
         "every record's contribution is clipped before it is added, whatever the record holds",
         "certificate: events; discreet audit replay",
     )
-    estimated = ESTIMATED_RANGES in certificate.assumed_public
-    yield Hazard(
-        "Ranges or categories read from the data",
-        "answered",
-        "declared by the owner" + (", or estimated with noise from this budget" if estimated else ""),
-        "section: Taken as public",
-    )
-
-
-def _of_the_program(certificate: Certificate) -> Iterator[Hazard]:
-    exact, private = certificate.arithmetic == "exact lattice", certificate.is_private
-    yield Hazard(
-        "Rounding that reveals records",
-        "answered" if exact else "in part",
-        "sums and noise are exact integers"
-        if exact
-        else "the proof assumes real numbers, but the computation was rounded",
-        "certificate: arithmetic",
-    )
-    yield Hazard(
-        "Random numbers that can be guessed",
-        "answered" if private else "not answered",
-        "keys from the operating system, new for each answer" if private else "; ".join(certificate.reasons),
-        "certificate: entropy",
-    )
-    yield Hazard(
-        "Time and memory of the fit",
-        "not answered",
-        "both may depend on the records: do not publish them",
-        "threat model",
-    )
-
-
-def _of_the_world() -> Iterator[Hazard]:
-    yield Hazard(
-        "Larger errors for small groups",
-        "in part",
-        "noise affects small groups most; scores by group show how much",
-        "discreet score --by COLUMN",
-    )
-    yield Hazard(
-        "The table itself",
-        "not answered",
-        "who may read it, how long it is kept, and how it was collected",
-        "your organization",
-    )
+    is_estimated = ESTIMATED_RANGES in certificate.assumed_public
+    ranges = "declared by the owner" + (", or estimated with noise from this budget" if is_estimated else "")
+    yield Hazard("Ranges or categories read from the data", "answered", ranges, "section: Taken as public")
+    is_exact, is_private = certificate.arithmetic == "exact lattice", certificate.is_private
+    rounded = "the proof assumes real numbers, but the computation was rounded"
+    sums = "sums and noise are exact integers" if is_exact else rounded
+    yield Hazard("Rounding that reveals records", answered(is_exact, "in part"), sums, "certificate: arithmetic")
+    keys = "keys from the operating system, new for each answer" if is_private else "; ".join(certificate.reasons)
+    yield Hazard("Random numbers that can be guessed", answered(is_private), keys, "certificate: entropy")
+    timing = "both may depend on the records: do not publish them"
+    yield Hazard("Time and memory of the fit", "not answered", timing, "threat model")
+    groups = "noise affects small groups most; scores by group show how much"
+    yield Hazard("Larger errors for small groups", "in part", groups, "discreet score --by COLUMN")
+    access = "who may read it, how long it is kept, and how it was collected"
+    yield Hazard("The table itself", "not answered", access, "your organization")
 
 
 def hazards_section(certificate: Certificate) -> str:
     """Return the section, as a table."""
     rows = [
-        f'<tr><th scope="row">{escape(hazard.name)}</th>'
-        f'<td><span class="badge {_LOOKS[hazard.state]}">{hazard.state}</span></td>'
-        f'<td class="words">{escape(hazard.answer)}</td>'
-        f'<td class="words" data-label="check">{escape(hazard.where)}</td></tr>'
+        (hazard.name, Html(f'<span class="badge {_LOOKS[hazard.state]}">{hazard.state}</span>'), *hazard[2:])
         for hazard in hazards(certificate)
     ]
     head = ["hazard", "", "how it is answered", "where to check"]
-    shown = table(head, rows, label="Hazards", kind="wide stacked")
+    shown = table(head, rows, label="Hazards", words=(2, 3), kind="wide stacked")
     return '<h2 id="hazards">Hazards and answers</h2>\n' + paragraphs([_ABOUT_HAZARDS]) + shown
 
 
@@ -525,15 +465,11 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
         fill = f"fill{place % 4}"
         swatch = f'<span class="swatch {fill}" aria-hidden="true"></span>' if parts else ""
         description = QUERIES.get(query, "")
-        title = f"{swatch}<code>{escape(query)}</code>" if query else f"{swatch}{escape(_event_kind(event))}"
-        rows.append(
-            f'<tr><th scope="row">{title}'
-            f"{f'<br><span class=note>{escape(description)}</span>' if description else ''}</th>"
-            f'<td class="number" data-label="how often">{event.count:,}</td>'
-            f'<td class="words" data-label="noise">{escape(event.noise_text(lambda value: number(value, 4)))}</td>'
-            + (f'<td class="number" data-label="part of the budget">{percent(parts[place])}</td>' if parts else "")
-            + "</tr>"
-        )
+        kind = event.inner.title + (", on samples" if event.inner is not event else "")
+        title = f"{swatch}<code>{escape(query)}</code>" if query else f"{swatch}{escape(kind)}"
+        note = f"<br><span class=note>{escape(description)}</span>" if description else ""
+        noise = event.noise_text(lambda value: number(value, 4))
+        rows.append((Html(title + note), f"{event.count:,}", noise, *([percent(parts[place])] if parts else [])))
         if parts:
             segments.append(f'<span class="{fill}" style="width:{100 * parts[place]:.3f}%"></span>')
     head = ["release", "how often", "noise", *(["part of the budget"] if parts else [])]
@@ -561,7 +497,7 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
         [
             paragraphs([said]),
             bar,
-            table(head, rows, label="Releases", numeric=(1, 3), kind="wide stacked"),
+            table(head, rows, label="Releases", numeric=(1, 3), words=(2,), kind="wide stacked"),
             paragraphs(without, "note"),
             _accountants(certificate),
         ]
@@ -571,20 +507,11 @@ def plan_section(certificate: Certificate, steps: Sequence[str]) -> str:
 def _accountants(certificate: Certificate) -> str:
     if not (certificate.is_private and certificate.accountants):
         return ""
-    rows = [
-        f'<tr><th scope="row">{escape(name)}</th><td class="words">{escape(_ACCOUNTANTS.get(name, ""))}</td>'
-        f'<td class="number" data-label="epsilon">{value:.6g}</td></tr>'
-        for name, value in certificate.accountants.items()
-    ]
-    at = number(certificate.delta)
-    said = f"Total cost at delta = {at}, by different accountants. Each is an upper bound."
-    return paragraphs([said]) + table(
-        ["accountant", "", "epsilon"], rows, label="Accountants", numeric=(2,), kind="stacked"
-    )
-
-
-def _event_kind(event: Event) -> str:
-    return event.inner.title + (", on samples" if event.inner is not event else "")
+    prices = certificate.accountants.items()
+    rows = [(name, _ACCOUNTANTS.get(name, ""), f"{value:.6g}") for name, value in prices]
+    said = f"Total cost at delta = {number(certificate.delta)}, by different accountants. Each is an upper bound."
+    head = ["accountant", "", "epsilon"]
+    return paragraphs([said]) + table(head, rows, label="Accountants", numeric=(2,), words=(1,), kind="stacked")
 
 
 _ABOUT_CHECKS = (
@@ -615,12 +542,8 @@ def _counts(checked: Checked) -> str:
         for name, counts in checked.columns.items()
         for what, count in counts.items()
     ]
-    rows = [
-        f'<tr><th scope="row">{isolated(name)}</th><td class="words">{escape(what)}</td>'
-        f'<td class="number">{number(count, 6)}</td></tr>'
-        for name, what, count in cells
-    ]
-    return table(["column", "what", "noisy count"], rows, label="Checks", numeric=(2,), kind="wide stacked")
+    rows = [(name, what, number(count, 6)) for name, what, count in cells]
+    return table(["column", "what", "noisy count"], rows, label="Checks", numeric=(2,), words=(1,), kind="wide stacked")
 
 
 def trace_section(certificate: Certificate) -> str:
@@ -629,7 +552,8 @@ def trace_section(certificate: Certificate) -> str:
     if not (certificate.trace and total):
         return ""
     try:
-        light, dark = (_inline(svg(budget_trace(certificate, theme=theme))) for theme in (LIGHT, DARK))
+        pictures = (svg(budget_trace(certificate, theme=theme)) for theme in (LIGHT, DARK))
+        light, dark = (f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}" for drawn in pictures)
     except MissingPlots:
         return ""
     answers, refused = (sum(c.answered is kind for c in certificate.trace) for kind in (True, False))
@@ -642,7 +566,3 @@ def trace_section(certificate: Certificate) -> str:
         f'<h2>Where the budget went</h2>\n<p>{text}</p>\n<figure><picture><source media="screen and '
         f'(prefers-color-scheme: dark)" srcset="{dark}"><img src="{light}" alt="{description}"></picture></figure>'
     )
-
-
-def _inline(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
