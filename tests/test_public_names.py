@@ -23,20 +23,20 @@ def test_public_names_exist():
             assert thing.__name__ == name
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", [name for name in PACKAGES if name != "discreet.datasets"])  # one module, no stub
 def test_the_stub_is_the_one_list(package):
     """What the line parser of ``lazy_names`` reads is what a type checker reads, and what is imported."""
     stub = Path(importlib.import_module(package).__file__ + "i").read_text()
     imports = [node for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.ImportFrom)]
-    told = {}
+    homes = {}
     for node in imports:
         for alias in node.names:
             assert alias.asname == alias.name  # "as" itself: a re-export
-            told[alias.name] = node.module
+            homes[alias.name] = node.module
     listed = importlib.import_module(package).__all__
-    assert sorted(told) == [name for name in listed if name != "__version__"]
+    assert sorted(homes) == [name for name in listed if name != "__version__"]
     assert set(names(package)) <= set(listed)
-    for name, module in told.items():
+    for name, module in homes.items():
         if module != package:
             assert getattr(importlib.import_module(module), name) is getattr(importlib.import_module(package), name)
 
