@@ -291,6 +291,16 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "draw": Case(
             ExponentialMechanism(regularization=2.0, sampler="rejection"), losses=("logistic",), has_sums=False
         ),
+        "chain": Case(
+            ExponentialMechanism(regularization=0.5, sampler="chain", total_variation=1e-13),
+            losses=("smoothed_hinge",),
+            has_sums=False,
+        ),
+        "gaussian": Case(
+            ExponentialMechanism(regularization=0.5, radius=2.0, sampler="gaussian"),
+            losses=("squared",),
+            has_sums=False,
+        ),
     },
     "recipe": {
         "clipped": Case(Recipe(n_steps=3), is_dense=True),

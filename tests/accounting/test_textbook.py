@@ -69,18 +69,6 @@ def test_exact_is_below_the_closed_forms(claims):
     assert composed_epsilon(claims, delta) <= closed < basic_composition(claims)[0]
 
 
-def test_another_composition_of_the_same_claims_agrees():
-    """dp_accounting has these mechanisms, deltas included, as distributions of their own."""
-    from dp_accounting.pld import common
-    from dp_accounting.pld import privacy_loss_distribution as distributions
-
-    total = None
-    for epsilon, delta in UNEQUAL:
-        one = distributions.from_privacy_parameters(common.DifferentialPrivacyParameters(epsilon, delta), 1e-4)
-        total = one if total is None else total.compose(one)
-    assert composed_epsilon(UNEQUAL, 1e-5) == pytest.approx(total.get_epsilon_for_delta(1e-5), rel=0.01)
-
-
 def test_an_attack_attains_nearly_the_price():
     """Randomized responses, and coins that show everything: the best test's delta at a smaller epsilon is too large."""
     count, epsilon, share, delta = 50, 0.2, 1e-8, 1e-5

@@ -20,7 +20,7 @@ from discreet.curator.engines import base
 from discreet.curator.lattice import noise
 from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
 from discreet.curator.records import admission
-from discreet.testing import neighbor_pairs, replay
+from discreet.testing import neighbor_pairs
 from tests.covering import covering
 from tests.testing.small_fits import bounds_of, fit_of, table
 
@@ -176,20 +176,6 @@ def test_every_nasty_record_is_tried(kind, relation):
     pairs, _ = pairs_of(relation)
     with np.errstate(all="ignore"):
         assert any(KINDS[kind](row, bounds_of("softmax")) for pair in pairs for row in changed(pair))
-
-
-@covering(("kind", ["gd", "sgd"]), ("relation", RELATIONS))
-def test_a_single_record_replays(relation, kind):
-    """By hand, until the generator does it; over seeds some of which draw nobody."""
-    one = table("logistic", n=1)
-    other = (one.X.copy(), one.y) if relation != "add_remove" else (one.X[:0], one.y[:0])
-    if relation == "zero_out":
-        other[0][0] = np.nan
-    elif relation == "replace_one":
-        other[0][0] = 1e308
-    for seed in range(4):
-        report = replay(fit_of("logistic", kind, relation), one, other, relation, seed=seed)
-        assert report.ok, str(report)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from benchmarks.pages.inference import line
 from benchmarks.problems.class_effects import class_fit
 from benchmarks.problems.effects import WIDTH, Design, kinds_of, plain_fit, source_of
 
@@ -31,16 +30,3 @@ def test_maximum_likelihood_of_three_classes_has_no_slope_left():
     assert np.abs(((y[:, None] == [1, 2]) - chances).T @ Z).max() < 1e-6
     found, se = (np.array(part) for part in zip(*fits, strict=True))
     np.testing.assert_allclose(found.std(axis=0), se.mean(axis=0), rtol=0.33)
-
-
-def test_a_line_counts_what_is_covered_and_what_is_not():
-    table = {"coef": [1.0, 0.1, 0.0], "se": [0.1, float("nan"), 0.1], "se_privacy": [0.0] * 3, "p": [0.0, 1.0, 1.0],
-             "low": [0.8, -1.0, 0.3], "high": [1.2, 1.0, 0.5], "plain": [1.0, 0.0, 0.0],
-             "plain_se": [0.05, 0.1, 0.1]}  # fmt: skip
-    design = {"model": "linear", "data": "right", "n": 100, "p": 3, "epsilon": 1.0, "relation": "zero_out"}
-    found = {"design": design, "truth": [1.0, 0.0, 0.0], "classes": ["number", "rare", "intercept"]}
-    text = line({**found, "tables": [table, {"refused": "too little"}]})
-    assert "0.500" in text
-    assert "33% hidden" in text
-    assert "1 of 2 refused" in text
-    assert "refused: too little signal" in line({**found, "tables": [{"refused": "too little"}]})

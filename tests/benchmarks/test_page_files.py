@@ -3,9 +3,7 @@
 import csv
 import re
 
-import pytest
-
-from benchmarks.pages.generated import rewrite, without_tables
+from benchmarks.pages.generated import rewrite
 from tests.docs.pages import ROOT
 
 PAGE = "# Title\n\n<!-- gap: generated -->\n\nold\n\n<!-- gap: end -->\n\nafter\n"
@@ -52,21 +50,6 @@ def test_tables_that_are_not_shown_become_files(tmp_path):
     ]
     assert rows(tmp_path / "gap-2.csv") == [["part", "table", "note"], ["Another", "x", "a | b"]]
     assert not (tmp_path / "gap-7.csv").exists()
-
-
-@pytest.mark.parametrize(("shown", "left"), [([0], 2), ([-1], 2), ([0, 1, 2], 0), ([5], 2)])
-def test_tables_are_shown_by_their_place(shown, left):
-    text, tables = without_tables(TEXT, shown)
-    assert len(tables) == left
-    assert len(re.findall(r"^\|---", text, re.MULTILINE)) == len([place for place in shown if place < 3])
-
-
-def test_without_a_choice_everything_stays_in_the_page(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(PAGE)
-    rewrite(page, TEXT, "gap")
-    assert TEXT in page.read_text()
-    assert list(tmp_path.glob("*.csv")) == []
 
 
 def test_the_documentation_has_the_files_that_its_pages_name_and_no_others():

@@ -1,11 +1,9 @@
 import hashlib
 import json
 import shlex
-import sqlite3
 import stat
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -67,16 +65,6 @@ def refused(run, *arguments, code=UNSERVED):
     assert "Traceback" not in result.output
     assert "unexpected" not in result.stderr
     return result.stderr
-
-
-def changed(path, *statements):
-    """Somebody with the file, who takes the rules out first."""
-    with closing(sqlite3.connect(path)) as database, database:
-        rules = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
-        for rule in rules:
-            database.execute(f"DROP TRIGGER {rule}")
-        for statement in statements:
-            database.execute(statement)
 
 
 # --- the group ------------------------------------------------------------------------------------
@@ -215,13 +203,6 @@ def test_an_analysts_words_cannot_command_the_owners_terminal(run, ledger):
     assert (entry["charge_id"], entry["label"]) == ("[red]november[/red]", words)
 
 
-@pytest.mark.parametrize("body", ["nonsense", "[]", "{}", '{"time": 3, "label": "x", "budget": [], "events": [1]}'])
-def test_an_entry_that_cannot_be_read_is_said_to_be_so(run, ledger, home, body):
-    changed(home / "budget.db", f"UPDATE entry SET body = '{body}' WHERE seq = 8")
-    assert "cannot be read" in ok(run, "history", "north")
-    assert answer(run, "history", "north")["entries"][-1]["unreadable"] is True
-
-
 # --- verify ---------------------------------------------------------------------------------------
 
 
@@ -233,15 +214,6 @@ def charged(tmp_path_factory):
     table = hospital(n=400)
     model = DPLogisticRegression(1.0, bounds=table.bounds, solver="gd", ledger=path, dataset="stays")
     return path, model.fit(table.X, table.y)
-
-
-def test_a_certificate_is_found_in_its_ledger(run, charged, home):
-    path, model = charged
-    saved = model.save(home / "model.discreet")
-    (home / "certificate.json").write_text(model.certificate_.to_json())
-    for file in (saved, home / "certificate.json"):
-        assert "the certificate's charge is one of them" in ok(run, "verify", "-c", file, "-l", path)
-    assert answer(run, "verify", "--certificate", saved, "-l", path)["holds"] is True
 
 
 # --- export ---------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from tests.cli.tables import (
     MARK,
     PERSONS,
     SCHEMA,
-    cells,
     charges,
     hidden,
     write_table,
@@ -222,26 +221,6 @@ def test_a_request_is_answered_once(ok, refused, place):
     for name in FILES:
         assert (place / "new" / name).read_bytes() == (place / "newer" / name).read_bytes(), name
     assert "for something else" in refused(*asked, "-o", "newest", "--epsilon", 0.5)
-
-
-# --- tables and schemas that are amiss --------------------------------------------------------------
-
-
-def test_a_table_that_grows_while_it_is_read(refused, place, monkeypatch):
-    """Counted, then read: what does not agree is refused, and stays charged."""
-    from discreet.curator.private_data import PrivateData
-
-    reserve = PrivateData.reserve
-
-    def grown(self, *arguments, **words):
-        with (place / "table.csv").open("a") as file:
-            file.write(",".join(cells(1)[0]) + "\n")
-        return reserve(self, *arguments, **words)
-
-    monkeypatch.setattr(PrivateData, "reserve", grown)
-    assert "changed its size" in refused(*FIT, "-o", "new", *LEDGER)
-    assert charges() == 2
-    assert not (place / "new").exists()
 
 
 # --- memory -----------------------------------------------------------------------------------------

@@ -37,15 +37,3 @@ def test_no_simulated_accuracy_is_quoted(run):
     assert predicted.search(text)
     assert "%" not in predicted.sub("", text)
     assert "without privacy on the same rows" in " ".join(text.split())
-
-
-@pytest.mark.thorough
-def test_standard_errors_are_forecast_without_simulation(run):
-    words = ("forecast", "--rows", 20_000, "--features", 10, "--effects")
-    text = " ".join(run(*words, "--standard-error", 0.02).stdout.split())
-    assert text.startswith("At epsilon = 1 with 20,000 rows and 10 features, expect a standard error of ")
-    assert "A standard error of 0.02 needs about " in text
-    assert "no budget spent" in text
-    found = json.loads(run(*words, "--task", "regression", "--json").stdout)
-    assert found["mean"] is None
-    assert found["asked"]["inflation"] > 1

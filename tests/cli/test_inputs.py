@@ -35,12 +35,6 @@ def test_workers_read_the_table(ok, here, address):
     assert current_client.get() is None
 
 
-def test_a_dry_run_tells_the_price_and_nothing_of_this_machines_memory(ok, here, address):
-    found = json.loads(ok(*FIT, "--cluster", address, "--dry-run").stdout)
-    assert "memory" not in found
-    assert found["epsilon"] == 1.0
-
-
 def test_an_open_address_is_refused_before_anything_is_read(refused, here, monkeypatch):
     monkeypatch.setattr(files, "open_table", None)
     assert "not encrypted" in refused(*FIT, "--cluster", "tcp://192.0.2.1:8786")

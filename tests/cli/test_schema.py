@@ -32,23 +32,6 @@ def filled_in(text, **columns):
 # --- new --------------------------------------------------------------------------------------------
 
 
-def test_names_alone_make_a_schema_to_fill_in(ok, place):
-    told = ok(*NEW, "table.csv", "-o", "new.toml")
-    assert "new.toml: 7 columns to fill in" in told.stdout
-    (place / "two.csv").write_text("a,b\n")
-    assert "one.toml: 1 column to fill in" in ok(*NEW, "two.csv", "-o", "one.toml", "--target", "b").stdout
-    (place / "single.csv").write_text("b\n")
-    alone = ok(*NEW, "single.csv", "-o", "none.toml", "--target", "b").stdout
-    assert "none.toml: the target to fill in" in alone
-    assert "column" not in alone
-    assert "discreet schema check new.toml table.csv" in told.stdout
-    text = (place / "new.toml").read_text()
-    assert all(f'[columns."{name}"]' in text for name in HEADER)
-    assert MARK not in text
-    assert "never by looking at the data" in text
-    assert Schema.from_toml(text).undeclared == HEADER
-
-
 @pytest.mark.parametrize("target", [None, "label"])
 def test_the_first_day(ok, run, place, target):
     """As a newcomer does it: only lines that the draft offers are filled in, blocks of other roles stay."""

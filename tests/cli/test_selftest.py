@@ -58,11 +58,6 @@ def test_a_wrong_scale_or_shift_is_found(sampler, edges):
 
 
 @pytest.mark.statistical
-def test_the_two_noises_are_told_apart():
-    assert not law_check("", discrete_laplace, known_draws._normal_quantiles(), DRAWS, SystemEntropy()).passed
-
-
-@pytest.mark.statistical
 @pytest.mark.parametrize("numerator", [6554, 7])
 def test_a_wrong_sampling_probability_is_found(monkeypatch, numerator):
     n = DRAWS * (1000 if numerator == 7 else 1)

@@ -71,11 +71,6 @@ def test_the_price_needs_no_records(run, given):
     assert "chosen" not in found
 
 
-def test_a_table_is_not_opened_for_the_price(run, given, tmp_path):
-    found = answer(run, tmp_path / "nowhere.csv", *given, "--dry-run", "--rows", 500)
-    assert found["price"] <= 1
-
-
 @pytest.mark.parametrize("kind", ["csv", "parquet", "files"])
 def test_a_table_is_tuned_on(run, given, rows, tmp_path, kind):
     out, tables = tmp_path / "best", [rows]
@@ -137,13 +132,6 @@ def ledger(tmp_path, monkeypatch):
     return made
 
 
-def refused(run, *arguments):
-    result = run("tune", *arguments)
-    assert result.exit_code == UNSERVED, result.output
-    assert len(result.stderr.strip().splitlines()) == 1
-    return result.stderr
-
-
 def test_the_whole_selection_is_charged_once(run, given, rows, ledger, tmp_path):
     out = tmp_path / "best"
     found = answer(run, rows, *given, "-e", 4, "-o", out, "--dataset", "wards")
@@ -152,16 +140,3 @@ def test_the_whole_selection_is_charged_once(run, given, rows, ledger, tmp_path)
     assert found["ledger"] == discreet.TableModel.load(out).certificate_.ledger
     assert found["ledger"]["head"] == entry.hash
     assert run("budget", "verify", "--certificate", out / "certificate.json").exit_code == 0
-
-
-def test_what_the_ledger_refuses_is_refused_before_the_table_is_opened(run, given, ledger, tmp_path, monkeypatch):
-    nowhere = tmp_path / "nowhere.csv"
-    assert "--public" in refused(run, nowhere, *given)
-    assert "no data set 'beds'" in refused(run, nowhere, *given, "--dataset", "beds")
-    told = refused(run, nowhere, *given, "--dataset", "wards", "--neighbors", "zero_out")
-    assert "registered for replace_one per record" in told
-    ledger.grant("patients", 5.0, 1e-4, unit="person")
-    assert "per person" in refused(run, nowhere, *given, "--dataset", "patients")
-    assert "no ledger here" in refused(run, nowhere, *given, "-l", tmp_path / "no.db", "--dataset", "wards")
-    monkeypatch.delenv("DISCREET_LEDGER")
-    assert "needs a ledger: give" in refused(run, nowhere, *given, "--dataset", "wards")

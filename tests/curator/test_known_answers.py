@@ -173,12 +173,6 @@ def test_a_stale_sum_stops_the_plans_that_use_it(monkeypatch, kernel, broken, ot
         opened(other, GAUSSIAN)
 
 
-def test_what_was_checked_is_not_checked_again(monkeypatch):
-    known_answers.check_kernels(Logistic(), sparse=False, sampled=False)
-    plant(monkeypatch, gradients.gradient_over_tiles)
-    known_answers.check_kernels(Logistic(), sparse=False, sampled=False)
-
-
 def off_by_one(monkeypatch, name):
     honest = getattr(known_draws, name)
     monkeypatch.setattr(known_draws, name, lambda *args: honest(*args) + 1)

@@ -1,16 +1,12 @@
 """The schedule of a plan: several noises of one query, in the order of the plan, none more often than it was priced."""
 
-import math
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import epsilon_of
-from discreet.budget import Budget
 from discreet.curator.private_data import PrivateData
 from discreet.curator.session import schedule
 from discreet.errors import PlanViolation
@@ -55,42 +51,9 @@ def check_order(noises=NOISES, counts=COUNTS):
     assert answered(opened(listed(noises, counts)), len(expected)) == pytest.approx(expected, rel=1e-6)
 
 
-def check_price(relation="zero_out"):
-    """What the answers' own noises cost together is the budget."""
-    budget = Budget(1.0, 1e-6, relation)
-    curator = opened(listed(), budget)
-    with window() as seen:
-        for _ in range(sum(COUNTS)):
-            curator.noisy_gradient(np.zeros(3), clip=1.0)
-        curator.noisy_mean(clip=1.0, n=4.0)
-    mu = math.sqrt(math.fsum(1 / multiplier(one) ** 2 for one in seen))
-    assert mu_of(1.0, 1e-6) * (1 - 1e-5) <= mu <= mu_of(1.0, 1e-6)
-
-
-def check_refusal():
-    """Nothing is answered beyond the last entry, nor from an entry that is used up."""
-    curator = opened(listed())
-    answered(curator, sum(COUNTS))
-    for _ in range(3):
-        with pytest.raises(PlanViolation, match="further"):
-            curator.noisy_gradient(np.zeros(3), clip=1.0)
-
-
 @pytest.mark.parametrize("noises", list(permutations(NOISES)))
 def test_answers_take_the_noises_in_the_order_of_the_plan(noises):
     check_order(noises)
-
-
-@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
-def test_all_entries_together_cost_the_budget(relation):
-    check_price(relation)
-    events = opened(listed(), Budget(1.0, 1e-6, relation))
-    priced = epsilon_of(events.plan.events(events.noise_multiplier, pure=False), 1e-6, events.budget.neighbors)
-    assert 1 - 1e-6 <= priced.epsilon <= 1.0
-
-
-def test_more_than_all_entries_is_refused():
-    check_refusal()
 
 
 def test_several_answers_at_once_come_from_one_entry():

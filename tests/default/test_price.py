@@ -1,22 +1,18 @@
 """What a recipe plans is what it asks and what it pays for: shares, events, epsilon, the order of its noises."""
 
-import math
 from itertools import groupby
 
 import numpy as np
 import pytest
 
 from discreet import Budget
-from discreet.accounting.gaussian import mu_of
-from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import epsilon_of
 from discreet.curator import Curator
 from discreet.default import Recipe, Shares
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, L2, Box, GroupL2, NoPenalty
 from tests.covering import covering
-from tests.default.cases import RECIPES, run, share
+from tests.default.cases import RECIPES, run
 from tests.solvers.whitened.cases import RELATIONS, answers_left
 from tests.solvers.whitened.test_price import problem
 
@@ -41,42 +37,6 @@ def test_every_planned_answer_is_asked_and_none_else(kind, loss, relation, inter
     for release in plan.releases:
         with pytest.raises(PlanViolation, match="no \\(further\\)"):
             curator._session.spend(release.query, release.clip or 1.0)
-
-
-@covering(("relation", RELATIONS), ("loss", LOSSES), ("kind", RECIPES))
-def test_each_answer_has_the_noise_of_its_own_entry_in_the_order_of_the_plan(kind, loss, relation):
-    """Calibration's gradient after those of the steps, the moment of weighted rows after that of standardized ones."""
-    curator, plan, seen, _ = run(RECIPES[kind], LOSSES[loss], relation)
-    for query in {release.query for release in plan.releases}:
-        entries = [release for release in plan.releases if release.query == query for _ in range(release.count)]
-        answers = [measurement for measurement in seen if measurement.query == query]
-        for release, answer in zip(entries, answers, strict=True):
-            asked = curator.noise_multiplier * release.relative_noise
-            realized = 2.0**answer.unit.m / (float(answer.factor) * answer.unit.bound)
-            assert asked * (1 - 1e-15) <= realized <= asked * (1 + 1e-6)
-
-
-@covering(("intercept", [True, False]), ("loss", LOSSES), ("kind", RECIPES))
-def test_shares_add_up_to_one(kind, loss, intercept):
-    domain = problem(LOSSES[loss], intercept=intercept).domain(Budget(1.0, 1e-6, "zero_out").neighbors, LOSSES[loss])
-    plan = RECIPES[kind].plan(domain, LOSSES[loss], NoPenalty())
-    assert math.fsum(map(share, plan.releases)) == pytest.approx(1.0, abs=1e-12)
-    priced = price_plan(plan, Budget(1.0, 1e-6, "zero_out"))
-    assert priced.noise_multiplier == pytest.approx(1 / mu_of(1.0, 1e-6), rel=1e-6)
-
-
-def test_pure_budgets_pay_for_the_same_answers():
-    solver, loss, budget = (
-        Recipe(n_steps=2, target_looks=0, shares=Shares(calibration=0.0)),
-        Squared(),
-        Budget(1.0, 0.0),
-    )
-    data = problem(loss)
-    curator = data.open(price_plan(solver.plan(data.domain(budget.neighbors, loss), loss, NoPenalty()), budget), loss)
-    assert np.isfinite(solver.solve(curator, NoPenalty()).coefficients).all()
-    assert set(answers_left(curator).values()) == {0}
-    events = curator.plan.events(curator.noise_multiplier, pure=True)
-    assert 1 - 1e-6 <= epsilon_of(events, 0.0, curator.budget.neighbors).epsilon <= 1
 
 
 REFUSED = {

@@ -11,11 +11,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from discreet import Ledger
-from discreet.accounting import Plan, Release, gaussian, rdp
+from discreet.accounting import Plan, Release, rdp
 from discreet.accounting.events import (
     ZCDP,
     BoundedRange,
@@ -40,7 +38,6 @@ from discreet.ledger.account import (
     Amounts,
     caps_for,
     charge_of,
-    epsilon_spent,
     orders_for,
 )
 from discreet.ledger.chain import Entry
@@ -229,48 +226,6 @@ def test_negative_charges_are_refused_by_the_database():
 # --- the first fit ---------------------------------------------------------------------------------
 
 
-def dear(account, share=1.02):
-    """Gaussian noise that is too dear for half of delta, and within all of it."""
-    event = Gaussian(1 / (np.sqrt(account.caps.gaussian / UNIT) * share))
-    assert gaussian.epsilon_of(1 / event.noise_multiplier, account.delta) < account.epsilon
-    return event
-
-
-def test_a_dear_second_fit_is_refused_whatever_was_spent_before():
-    """What was released may have led to it: only the first choice owes nothing to the data."""
-    ledger = Ledger(":memory:")
-    account = ledger.grant("a", 1.0, 1e-6)
-    ledger.reserve("a", price_plan([Gaussian(1e6)], Budget(0.1, 1e-12)))
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve("a", price_plan([dear(account)], Budget(1.0, 1e-6)))
-    assert not ledger.account("a").adds
-
-
-def test_the_first_fit_of_a_part_is_its_own():
-    """A part's records are in no other part: what was released of those tells nothing of these."""
-    ledger = Ledger(":memory:")
-    account = ledger.grant("all", 1.0, 1e-6)
-    ledger.divide("all", ["north", "south"])
-    ledger.reserve("north", price_plan([dear(account)], Budget(1.0, 1e-6)))
-    ledger.reserve("south", price_plan([Gaussian(50.0)], Budget(0.5, 1e-6)))
-    assert [ledger.account(name).adds for name in ("all", "north", "south")] == [False, True, False]
-    with pytest.raises(BudgetExceeded):  # the whole holds what is in the north, where nothing is left
-        ledger.reserve("all", price_plan([Gaussian(1e3)], Budget(0.1, 1e-6)))
-    assert ledger.account("all").charges == 0
-    ledger.reserve("south", price_plan([Gaussian(50.0)], Budget(0.5, 1e-6)))
-    ledger.verify(prices=True)
-
-
-def test_a_part_that_is_declared_late_has_spent_what_the_whole_has():
-    ledger = Ledger(":memory:")
-    account = ledger.grant("all", 1.0, 1e-6)
-    ledger.reserve("all", price_plan([dear(account)], Budget(1.0, 1e-6)))
-    (part,) = ledger.divide("all", ["late"])
-    assert (part.spent, part.adds, part.charges) == (ledger.account("all").spent, True, 1)
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve("late", price_plan([dear(account)], Budget(1.0, 1e-6)))
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_left_is_granted_and_little_more_is_not(seed):
     rng = np.random.default_rng(seed)
@@ -285,23 +240,6 @@ def test_what_is_left_is_granted_and_little_more_is_not(seed):
     ledger.reserve("a", price_plan(PLAN, Budget(left, delta)))
     assert ledger.spent("a").left < 1e-3
     assert ledger.spent("a").share > 1 - 1e-6
-
-
-def test_what_is_left_is_granted_where_epsilons_are_added_up():
-    ledger = Ledger(":memory:")
-    ledger.grant("a", 2.0, 1e-6)
-    assert ledger.spent("a").left_delta == 1e-6
-    ledger.reserve("a", price_plan(PLAN, Budget(1.96, 9e-7)))
-    assert ledger.account("a").adds
-    spent = ledger.spent("a")
-    assert spent.left == pytest.approx(0.04, rel=1e-6)
-    assert spent.left_delta == pytest.approx(1e-7)
-    for more in (Budget(spent.left * (1 + 1e-6), spent.left_delta), Budget(spent.left / 2, spent.left_delta * 1.001)):
-        with pytest.raises(BudgetExceeded, match=r"about epsilon 0\.04 at delta 1e-07 is left"):
-            ledger.reserve("a", price_plan(PLAN, more))
-    ledger.reserve("a", price_plan(PLAN, Budget(spent.left, spent.left_delta)))
-    assert ledger.spent("a").left < 1e-6
-    assert ledger.spent("a").left_delta < 1e-20
 
 
 def test_pure_fits_may_add_up_to_the_cap_until_something_has_a_delta():
@@ -323,24 +261,6 @@ def test_pure_fits_may_add_up_to_the_cap_until_something_has_a_delta():
     with pytest.raises(BudgetExceeded):
         ledger.reserve("b", price_plan([PureDP(0.49)], Budget(0.49)))
     ledger.verify(prices=True)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_reading_is_never_above_the_sum_while_delta_is_within_the_cap(seed):
-    rng = np.random.default_rng(seed)
-    ledger = Ledger(":memory:")
-    ledger.grant("a", 4.0, 1e-5)
-    for _ in range(8):
-        events, _ = a_fit(rng)
-        events = [one for one in events if not isinstance(one, TotalVariation)]
-        pure = all(isinstance(one, PureDP) for one in events)
-        try:
-            ledger.reserve("a", price_plan(events, Budget(1e5, 0.0 if pure and rng.random() < 0.7 else 1e-6)))
-        except BudgetExceeded:
-            continue
-        spent = ledger.spent("a")
-        assert spent.summed_delta <= 1e-5
-        assert 0 < spent.epsilon <= spent.summed_epsilon
 
 
 CAPS = [(0.1, 1e-6), (0.5, 1e-9), (1.0, 1e-2), (1.0, 1e-6), (3.0, 1e-5), (10.0, 1e-12), (100.0, 1e-4)]
@@ -386,27 +306,6 @@ def test_charges_are_just_above_the_references(name, orders):
             assert exact <= charged <= exact * (1 + slack) + 2
 
 
-@pytest.mark.parametrize(
-    ("event", "reference"),
-    [
-        (PureDP(1e-6, 10**6), lambda a: 10**6 * response(1e-6, a)),
-        (PureDP(1e-7, 10**7), lambda a: 10**7 * response(1e-7, a)),
-        (PureDP(3.3e-9, 10**9), lambda a: 10**9 * response(3.3e-9, a)),
-        (Laplace(1e4, 10**4, 1), lambda a: 10**4 * laplace(1e-4, a)),
-        (Laplace(1e7, 10**7, 1), lambda a: 10**7 * laplace(1e-7, a)),
-        (BoundedRange(3.3e-9, 10**9), lambda a: 10**9 * a * mpmath.mpf(3.3e-9) ** 2 / 8),
-    ],
-    ids=lambda value: repr(value) if not callable(value) else "",
-)
-def test_very_many_tiny_pure_events_are_not_undercharged(event, reference):
-    orders = (2, 6)
-    charge = charge_of(price_plan([event], Budget(1e3, 0.0)), orders, 0.1)
-    with mpmath.workdps(60):
-        for order, charged in zip(orders, (charge.low, charge.high), strict=True):
-            exact = units(reference(order))
-            assert exact <= charged <= exact * (1 + mpmath.mpf(1e-9)) + 2
-
-
 @pytest.mark.parametrize(("moments", "reference"), [(rdp.moments_of_pure, response), (rdp.moments_of_laplace, laplace)])
 def test_log_moments_of_pure_events_neither_cancel_nor_fall_short(moments, reference):
     """But for the last digit, which charges and prices make up for (1e-12)."""
@@ -447,37 +346,7 @@ def test_the_epsilon_that_is_added_holds_at_the_delta_that_is_added(fit_delta):
         assert charge.delta <= max(1, math.ceil(Fraction(fit_delta) / Fraction(cap_delta) * WHOLE_DELTA))
 
 
-def test_more_delta_than_the_cap_has_no_price_for_adding_up():
-    """In the other filters it has: their price does not depend on the claim."""
-    for fit_delta in (math.nextafter(1e-6, 1) * (1 + 1e-14), 1e-5, 0.5):
-        charge = charge_of(price_plan([Gaussian(6.0)], Budget(1e3, fit_delta)), (15, 45), 1e-6)
-        assert charge.epsilon == charge.delta == NEVER
-        assert (charge.gaussian, charge.low) == (
-            math.ceil(Fraction(UNIT, 36)),
-            charge_of(price_plan([Gaussian(6.0)], Budget(1e3, 1e-6)), (15, 45), 1e-6).low,
-        )
-
-
 # --- what is within a cap keeps its promise --------------------------------------------------------
-
-
-@settings(max_examples=25)
-@given(st.sampled_from(CAPS[:5]), st.lists(st.floats(0.02, 1.0), min_size=1, max_size=6))
-def test_gaussian_fits_within_the_cap_are_within_epsilon_and_half_of_delta(cap, sizes):
-    epsilon, delta = cap
-    account = Account.opened("a", epsilon, delta, "replace_one", "record")
-    limit = math.sqrt(account.caps.gaussian / UNIT)
-    square = Fraction(0)
-    for size in sizes:
-        event = Gaussian(1 / (size * limit))
-        after = account.charged(account.charge(price_plan([event], Budget(1e6, delta))))
-        if after.spent.gaussian <= after.caps.gaussian:
-            account, square = after, square + 1 / Fraction(event.noise_multiplier) ** 2
-    with mpmath.workdps(60):
-        mu = mpmath.sqrt(mpmath.mpf(square.numerator) / square.denominator)
-        if mu:
-            assert gaussian_delta(mpmath.mpf(epsilon), mu) <= mpmath.mpf(delta) / 2
-    assert epsilon_spent(account.spent, delta, account.orders) <= epsilon * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(

@@ -107,31 +107,6 @@ def test_with_all_of_delta_for_each_filter_the_adversary_wins(epsilon, delta, re
     assert attacked(epsilon, delta, responses, (1.0, 1.0)) > 1.02
 
 
-def test_stopping_where_the_composed_delta_is_crossed_is_no_filter():
-    """The other negative control: composing what was released exactly, and stopping in time, is not enough."""
-    epsilon, delta, square = 1.0, 1e-2, float(reference_mu(1.0, 1e-2) ** 2) / 12
-    laws = [gaussian_steps(square), response_steps(8)]
-    matrices = [transition(law) for law in laws]
-    stopped = np.maximum(-np.expm1(epsilon - LOSSES), 0.0)
-
-    @cache
-    def fixed(counts):
-        """The value of a list that is fixed beforehand."""
-        if not any(counts):
-            return stopped
-        chosen = 0 if counts[0] else 1
-        return matrices[chosen] @ fixed((counts[0] - 1, counts[1]) if chosen == 0 else (counts[0], counts[1] - 1))
-
-    assert best_attack(epsilon, laws, lambda counts: fixed(counts)[REACH] <= delta) > 1.3 * delta
-
-
-def test_gaussian_releases_alone_reach_exactly_their_share():
-    """A filter for Gaussian DP costs nothing: the grid's best adaptive choice is the closed form."""
-    square = float(reference_mu(1.0, 5e-3) ** 2) / 12 * (1 - 1e-9)
-    found = best_attack(1.0, [gaussian_steps(square)], lambda counts: counts[0] <= 12)
-    assert found == pytest.approx(5e-3, rel=1e-2)
-
-
 def test_the_attacked_filter_is_the_account():
     """The attack's rule and the account's grant the same counts."""
     epsilon, delta, responses = ATTACKS[0]

@@ -20,7 +20,6 @@ from discreet import (
 from discreet.accounting.cell_counts import ESTIMATED
 from discreet.accounting.certificate import LATER
 from discreet.accounting.plan import Charge
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 from discreet.errors import AccountingError, LedgerError
 from discreet.models.fit import solver_names
@@ -169,14 +168,6 @@ def test_estimates_can_neither_be_added_nor_taken_away(ledger: Ledger) -> None:
         without = {key: fact for key, fact in certificate.assumed_public.items() if key != name}
         with pytest.raises(LedgerError):
             ledger.verify(replace(certificate, assumed_public=without))
-
-
-def test_a_run_with_seeded_noise_does_not_become_private_by_an_edit(ledger: Ledger) -> None:
-    with use_entropy(SeededEntropy(1)):
-        certificate = fitted(ledger).certificate_
-    assert ledger.verify(certificate).whole is True
-    with pytest.raises(LedgerError, match="changed"):
-        ledger.verify(replace(certificate, not_private=(), entropy="ChaCha20 keyed by os.urandom"))
 
 
 # --- requests ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from discreet import BudgetExceeded, Ledger
 from discreet.solvers import GradientDescent
-from tests.promises.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, N, Watched, affordable, exhaust, model
+from tests.promises.crash.fits import CAP_DELTA, CAP_EPSILON, DATASET, N, affordable, model
 from tests.promises.crash.observing import faults, snapshot
 
 
@@ -155,22 +155,3 @@ def test_the_number_of_transactions_does_not_tell_of_the_records(
             model(path, 0.2).set_params(dataset=dataset).fit(records, y)
             counted.add(commits())
     assert counted == {2}
-
-
-def test_only_the_charge_is_written_before_records_are_read(
-    path: Path, commits: Callable[[], int], X: np.ndarray, y: np.ndarray
-) -> None:
-    counted: list[int] = []
-    watched = X.view(Watched)
-    watched.when_read = lambda: counted.append(commits())
-    commits()
-    model(path).fit(watched, y)
-    assert counted[0] == 1
-
-
-def test_a_refused_fit_pays_none(path: Path, commits: Callable[[], int], X: np.ndarray, y: np.ndarray) -> None:
-    exhaust(Ledger(path), X, y)
-    commits()
-    with pytest.raises(BudgetExceeded):
-        model(path, 0.9).fit(X, y)
-    assert commits() == 0

@@ -174,13 +174,6 @@ def test_unrelated_records_and_folds_of_the_same_make_no_notice(ledger):
     assert ledger.account("first").charges == 5
 
 
-def test_other_records_under_the_same_name_make_a_notice(ledger):
-    model(ledger, "first").fit(*records())
-    model(ledger, "first").fit(*records(seed=6))
-    assert told(ledger) == {("first", "first"): 0.0}
-    assert "other records" in str(ledger.notices()[0])
-
-
 def test_parts_that_overlap_make_a_notice_and_the_whole_makes_none(ledger):
     X, y = records()
     ledger.divide("first", ["north", "south"])

@@ -1,6 +1,5 @@
 """Fits with a ledger: what is charged, what a request returns, what is refused and with which words."""
 
-import sqlite3
 from typing import ClassVar
 
 import numpy as np
@@ -58,18 +57,6 @@ def test_an_assumption_in_delta_has_no_price_beside_other_fits(path):
     chain = ExponentialMechanism(total_variation=1e-12)
     with pytest.raises(BudgetExceeded, match="approximate sampler"):
         model(path, epsilon=0.2, solver=chain, alpha=0.1).fit(TABLE.X, TABLE.y)
-
-
-def test_replace_gives_nothing_back(path):
-    model(path).fit(TABLE.X, TABLE.y)
-    shell = sqlite3.connect(path)
-    columns = [row[1] for row in shell.execute("PRAGMA table_info(account)")]
-    zeroed = ["0" if name.endswith("_spent") or name == "charges" else name for name in columns]
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        shell.execute(
-            f"REPLACE INTO account ({','.join(columns)}) SELECT {','.join(zeroed)} FROM account WHERE name = 'stays'"
-        )
-    shell.close()
 
 
 # --- errors after the charge --------------------------------------------------------------------------

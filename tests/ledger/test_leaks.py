@@ -19,7 +19,7 @@ from discreet.accounting import Plan, Release
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.records.row_hashes import fingerprint_of
-from discreet.errors import AlreadyReleased, BudgetExceeded, DiscreetError, LedgerError
+from discreet.errors import AlreadyReleased, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.losses import Logistic
 from discreet.solvers import GradientDescent, StochasticGradientDescent
@@ -196,52 +196,6 @@ def test_a_selection_among_runs_shows_no_more(book, pairs):
         shown.append((public(ledger), chosen.certificate_.ledger))
         assert ledger.account("mine").charges == 1
     assert shown[0] == shown[1]
-
-
-def test_the_refusal_reads_no_record_and_says_so_in_the_same_words(book, pairs):
-    """Whatever is passed as X: a refused fit does not look at it."""
-
-    class Untouchable(np.ndarray):
-        def __getitem__(self, index):
-            raise AssertionError("a record was read")
-
-    texts = set()
-    for X, y in (pairs.data[:2], pairs.neighbor[:2], (np.full((ROWS, 3), np.nan), np.zeros(ROWS, dtype=int))):
-        ledger = book()
-        with pytest.raises(BudgetExceeded) as error:
-            estimator(ledger, epsilon=9.0).fit(X.view(Untouchable), y)
-        texts.add(str(error.value))
-        assert ledger.account("mine").charges == 0
-        assert ledger.notices() == []
-    assert len(texts) == 1
-
-
-def test_curators_take_no_request_and_each_is_charged(book, pairs):
-    """A curator shows its answers as they come: a second one under the same charge would be a second release."""
-    ledger = book()
-    data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
-    priced = price_plan(Plan([Release("noisy_gradient", 1, clip=1.0)]), Budget(0.3, 1e-6))
-    with pytest.raises(TypeError, match="charge_id"):
-        data.open(priced, Logistic(), charge_id="r")
-    assert ledger.account("mine").charges == 0
-    for number in (1, 2):
-        data.open(priced, Logistic())
-        assert ledger.account("mine").charges == number
-
-
-def test_a_charge_opens_the_records_once(book, pairs):
-    """What ``reserve`` charged is used up by the first ``open`` of that plan; the next one is charged again."""
-    ledger = book()
-    data = PrivateData(*pairs.data[:2], BOUNDS, ledger=ledger, dataset="mine")
-    priced, other = (price_plan(Plan([Release("noisy_gradient", count)]), Budget(0.3, 1e-6)) for count in (1, 2))
-    reservation = data.reserve(priced)
-    assert data.open(priced, Logistic()).reservation is reservation
-    assert ledger.account("mine").charges == 1
-    assert data.open(priced, Logistic()).reservation.entry != reservation.entry
-    assert ledger.account("mine").charges == 2
-    data.reserve(other)
-    data.open(priced, Logistic())
-    assert ledger.account("mine").charges == 4
 
 
 def test_what_is_settled_under_a_request_is_opened_no_more(book, pairs):

@@ -129,15 +129,6 @@ def race(ledger: Ledger, tries: int = 12) -> tuple[int, int]:
     return sum(granted for granted, _ in found), sum(collided for _, collided in found)
 
 
-def test_the_check_alone_holds(ledger, unguarded):
-    granted, collided = race(ledger)
-    assert collided > 0  # the lock was gone indeed: two wrote the same number, and one was refused
-    assert granted + exhaust(ledger) == most()
-    unguarded.undo()
-    assert ledger.account("census").is_within
-    ledger.verify(prices=True)
-
-
 def test_control_without_the_check_it_overspends(server, ledger, unguarded):
     server.execute(f"ALTER TABLE {SCHEMA}.account DROP CONSTRAINT within_the_cap", database="ledgers")
     for _ in range(30):
@@ -345,23 +336,6 @@ def test_the_server_dies_inside_a_transaction(server, ledger):
     assert ledger.verify().entries == 1
 
 
-def test_a_session_is_ended_inside_a_transaction(server, ledger, monkeypatch):
-    """At the last moment, before the commit: the trigger has moved the account already."""
-    append = Ledger._append
-
-    def ended(at, *arguments, **more):
-        entry = append(at, *arguments, **more)
-        server.execute("SELECT pg_terminate_backend(%s, 5000)", at.rows("SELECT pg_backend_pid()")[0][0])
-        return entry
-
-    monkeypatch.setattr(Ledger, "_append", staticmethod(ended))
-    with pytest.raises(LedgerError, match=r"AdminShutdown|OperationalError"):
-        charge(ledger, "mine")
-    monkeypatch.undo()
-    assert ledger.spent("census").fits == 0
-    assert charge(ledger, "mine").entry == 2
-
-
 def test_a_backup_is_a_ledger(server, ledger):
     """Dumped and loaded elsewhere, it is whole, and its rules still hold."""
     charge(ledger, "mine").settle("released")
@@ -422,28 +396,6 @@ class House:
 @pytest.fixture
 def house(server) -> House:
     return House(server)
-
-
-def test_without_rights_nothing(house):
-    with pytest.raises(LedgerError, match="or you have no right to it"):
-        charge(house.used)
-    house.as_owner(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {quoted(house.role)}")
-    with pytest.raises(LedgerError, match="your role has no right"):
-        charge(house.used)
-
-
-def test_the_rights_are_enough(house):
-    house.grant()
-    house.fit()
-    charge(house.used, "mine").settle("released")
-    assert charge(house.used, "mine").release == "released"
-    charge(house.used, "another").abandon()
-    assert exhaust(house.used) == most() - 2
-    assert [notice.share for notice in house.owned.notices()] == [0.0]
-    house.owned.verify(prices=True)
-    house.owned.grant("census", 4.0)
-    house.owned.divide("census", ["north"])
-    charge(house.used)
 
 
 @contextmanager

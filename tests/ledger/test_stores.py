@@ -1,6 +1,5 @@
 """One ledger, three stores: whatever is asked of them, memory, SQLite and PostgreSQL answer the same."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 
@@ -8,7 +7,6 @@ import pytest
 
 import discreet.ledger.ledger
 from discreet import Budget, Ledger
-from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
 from discreet.accounting.priced_plan import price_plan
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
@@ -99,18 +97,6 @@ def test_stores_agree_to_the_last_unit_and_hash(ledger):
     assert everything(ledger) == everything(other)
 
 
-def test_charges_until_the_cap(ledger):
-    ledger.grant("census", **CAP)
-    granted = exhaust(ledger)
-    spent = ledger.spent("census")
-    assert granted == spent.fits == len(ledger.entries("census")) - 1 > 3
-    assert spent.epsilon <= 3.0 < spent.summed_epsilon
-    account = ledger.account("census")
-    assert account.is_within
-    assert not account.charged(account.charge(price_plan(EVENTS, BUDGET))).is_within
-    ledger.verify(prices=True)
-
-
 def test_a_refusal_changes_nothing_and_a_raise_opens_again(ledger):
     ledger.grant("census", **CAP)
     exhaust(ledger)
@@ -122,33 +108,6 @@ def test_a_refusal_changes_nothing_and_a_raise_opens_again(ledger):
     assert charge(ledger, charge_id="again").release is None
 
 
-@pytest.mark.few(1)
-def test_parts_cost_each_other_nothing(ledger):
-    ledger.grant("census", **CAP)
-    ledger.divide("census", ["north", "south"])
-    charge(ledger, "census")
-    alone = exhaust(ledger, "north")
-    assert ledger.spent("south").fits == 1
-    assert exhaust(ledger, "south") == alone
-    assert astuple(ledger.account("north").spent) == astuple(ledger.account("south").spent)
-    assert ledger.spent("census").fits == 1  # of the whole, only what was asked of the whole
-    with pytest.raises(BudgetExceeded):  # which would cost the parts too
-        charge(ledger, "census")
-    ledger.verify(prices=True)
-
-
-def test_a_charge_to_the_whole_costs_every_part(ledger):
-    ledger.grant("census", **CAP)
-    charge(ledger)
-    ledger.divide("census", ["north", "south"])
-    one = ledger.account("north").spent
-    charge(ledger)
-    for name in ("census", "north", "south"):
-        assert ledger.account(name).spent == one + one
-    ledger.grant("census", 9.0)
-    assert {account.epsilon for account in ledger.accounts()} == {9.0}
-
-
 def test_parts_are_declared_once_and_of_the_whole(ledger):
     ledger.grant("census", **CAP)
     ledger.divide("census", ["north"])
@@ -158,32 +117,6 @@ def test_parts_are_declared_once_and_of_the_whole(ledger):
     with pytest.raises(LedgerError, match="grant to the whole"):
         ledger.grant("north", 9.0)
     assert len(ledger.entries()) == 2
-
-
-def test_no_delta_means_pure_fits(ledger):
-    ledger.grant("pure", 1.0)
-    for _ in range(4):
-        ledger.reserve("pure", price_plan([Laplace(4.0)], Budget(0.25)))
-    assert ledger.spent("pure").left == 0.0
-    for events, budget in (([Laplace(1e4)], Budget(1e-4)), (EVENTS, BUDGET)):
-        with pytest.raises(BudgetExceeded):
-            ledger.reserve("pure", price_plan(events, budget))
-    ledger.grant("strict", 1.0)
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve("strict", price_plan([Gaussian(1e6)], Budget(0.5, 1e-12)))
-    ledger.verify(prices=True)
-
-
-def test_the_first_fit_may_have_the_whole_cap(ledger):
-    """Too dear for every share of delta, it settles the account on adding up."""
-    ledger.grant("census", 1.0, 1e-6)
-    price = Budget(1.0, 1e-6)
-    ledger.reserve("census", price_plan(Plan([Release("noisy_gradient", 10)]), price))
-    assert ledger.account("census").adds
-    assert ledger.spent("census").share == 1.0
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve("census", price_plan([Gaussian(1e3)], Budget(0.01, 1e-9)))
-    ledger.verify(prices=True)
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -310,29 +243,6 @@ def test_a_reader_sees_one_moment(ledger):
             assert not written.done()
     with ledger._store.reading() as at:
         assert at.rows(count) == [(2, 1)]
-
-
-def test_what_is_read_is_consistent_while_others_write(ledger):
-    """Entries and accounts are of the same moment: ``verify`` would tell."""
-    ledger.grant("census", 8.0, 1e-6)
-    stop, wrong = threading.Event(), []
-
-    def look() -> None:
-        while not stop.is_set():
-            try:
-                ledger.verify()
-            except LedgerError as error:
-                wrong.append(str(error))
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
-        for _ in range(15):
-            charge(ledger)
-    finally:
-        stop.set()
-        watcher.join()
-    assert wrong == []
 
 
 # --- writing --------------------------------------------------------------------------------------

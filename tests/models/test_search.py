@@ -7,18 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 
 import discreet
 from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, DPRandomizedSearch, DPRidge
 from discreet.accounting.events import Gaussian, RepeatedSelection
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.selection import Stopping
 from discreet.curator.records import split
 from discreet.errors import PlanViolation, Unsupported
 from discreet.models import search as selection_module
-from discreet.models.fit import solver_names
 from discreet.solvers import GradientDescent
 from discreet.testing import assert_fresh_noise, neighbor_pairs
 from tests.covering import covering
@@ -113,16 +110,6 @@ def test_it_costs_what_was_asked_for(rows, stopping, neighbors):
     assert fitted.certificate_.verify().epsilon <= 2.0
     assert fitted.certificate_.neighbors == neighbors
     assert fitted.certificate_.assumed_public["n"] == 300
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize("solver", [name for name in solver_names() if name not in ("auto", "exponential")])
-def test_every_solver_can_be_selected_among(rows, solver):
-    model = DPRandomizedSearch(
-        classifier(), {"solver": [solver], "alpha": [1e-2, 1e-1]}, epsilon=4.0, stopping="logarithmic"
-    )
-    model.fit(*rows)
-    assert 3.0 < model.certificate_.verify().epsilon <= 4.0
 
 
 def test_an_approximate_sampler_cannot_be_selected_among(rows):
@@ -247,17 +234,6 @@ def test_a_run_that_fails_ends_the_selection_and_is_not_drawn_again(rows, monkey
     with pytest.raises(Unsupported, match="no"):
         DPRandomizedSearch(classifier(), FEW, epsilon=3.0).fit(*rows)
     assert len(asked) == 1
-
-
-def test_the_price_is_known_before_any_record():
-    chosen = DPRandomizedSearch(
-        classifier(), {"alpha": np.logspace(-5, 0, 50).tolist()}, epsilon=2.0, neighbors="zero_out"
-    )
-    offer = chosen.offer(10_000, 3)
-    assert epsilon_of(offer.priced.events, offer.total.delta, "zero_out").epsilon == offer.price.epsilon <= 2.0
-    assert len(offer.planned) == 50
-    fewer = clone(chosen).set_params(candidates={"alpha": [1e-3]}, mean_runs=10).offer(10_000, 3)
-    assert fewer.run.epsilon == pytest.approx(offer.run.epsilon, rel=1e-6)  # the number of candidates costs nothing
 
 
 @pytest.mark.whole

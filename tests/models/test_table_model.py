@@ -163,41 +163,6 @@ def test_a_bought_range_need_not_contain_what_stands_for_missing(missing):
     assert len(model.predict(frame)) == len(frame)
 
 
-GARBAGE = {
-    "age": "no number",
-    "income": "1e999",
-    "city": [1],
-    "level": b"\xff",
-    "smoker": datetime.date(2000, 1, 1),
-    "who": 7,
-    "y": "neither",
-}
-
-
-@pytest.mark.parametrize("at", [0, 60, 119])
-def test_a_row_of_garbage_is_a_null_record(at):
-    frame = table().astype(object)
-    changed = [frame.copy(), frame.copy()]
-    for name, cell in GARBAGE.items():
-        changed[0].iloc[at : at + 1, frame.columns.get_loc(name)] = boxed([cell])
-    changed[1].iloc[at, frame.columns.get_loc("y")] = None
-    one, other = (fitted(part, schema(), checks=False) for part in changed)
-    assert bits(one) == bits(other)
-    one, other = (fitted(part, schema()) for part in changed)  # the checks tell how it is wrong, with noise
-    assert bits(one)[:2] == bits(other)[:2]
-
-
-def test_a_ragged_line_is_a_null_record(tmp_path):
-    frame = table()
-    path = stored(frame, "csv", tmp_path)
-    lines = path.read_text().splitlines()
-    lines[60] = "gone"
-    path.write_text("\n".join(lines))
-    blank = frame.copy()
-    blank.loc[59, "y"] = None
-    assert (fitted(path, schema()).estimator_.coef_ == fitted(blank, schema()).estimator_.coef_).all()
-
-
 # -------------------------------------------------------------------------------------------------------- persons
 
 
@@ -240,12 +205,6 @@ def test_whom_a_row_belongs_to_does_not_depend_on_other_rows(first, one):
     assert found[1] == found[2]
 
 
-def test_large_numbers_name_different_persons():
-    cells = [2**60, 2**60 + 1, 2**60]
-    for column in (pa.array(cells), pa.array(cells, pa.uint64()), pa.array(list(map(str, cells)))):
-        assert groups(column) == [0, 1, 0]
-
-
 def test_codes_for_missing_are_codes_in_every_container(tmp_path):
     given = Schema({"x": Number((-10, 10))}, Target("y", range=(0, 1)), missing_texts=("-9",))
     frame = pd.DataFrame({"x": [-9, 5], "y": [0, 1]})
@@ -277,29 +236,6 @@ def test_a_quote_reads_no_cell():
     assert (one.plan, one.noise_multiplier, one.events) == (other.plan, other.noise_multiplier, other.events)
 
 
-def test_predictions_are_those_of_the_row_alone():
-    frame = table()
-    model = fitted(frame, schema())
-    whole = model.predict_proba(frame)
-    odd = frame.astype(object)
-    odd.iloc[5:6, 0] = boxed([[1]])
-    rest = np.arange(len(frame)) != 5
-    np.testing.assert_array_equal(model.predict_proba(odd)[rest], whole[rest])
-    np.testing.assert_allclose(np.concatenate([model.predict_proba(frame[i : i + 1]) for i in range(9)]), whole[:9])
-
-
-@pytest.mark.thorough
-def test_a_million_rows(tmp_path):
-    n = 10**6
-    rng = np.random.default_rng(0)
-    columns = {"a": rng.integers(0, 100, n), "b": rng.integers(0, 3, n), "y": rng.integers(0, 2, n)}
-    pa.csv.write_csv(pa.table(columns), tmp_path / "t.csv")
-    given = Schema({"a": Number((0, 99)), "b": Category((0, 1))}, Target("y", classes=(0, 1)))
-    solver = GradientDescent(n_steps=2, clip=1.0)
-    model = TableModel(given, DPLogisticRegression(1.0, 1e-9, solver=solver)).fit(tmp_path / "t.csv")
-    assert model.certificate_.assumed_public["n"] == n
-
-
 @pytest.mark.parametrize("cell", ["\ud800", b"x", 3, None, 1.5, "x"], ids=repr)
 def test_one_cell_does_not_change_how_an_array_of_cells_is_read(cell):
     """A type that is guessed from the cells, or an error on one of them, would tell of it before the charge."""
@@ -321,18 +257,6 @@ def test_dictionaries_that_have_no_common_one_are_read():
     given = Schema({"c": Category(("1", "2"))}, Target("y", classes=("n", "p")))
     for last in ("127", "200"):
         fitted(pa.table({"c": chunked(last), "y": ["n", "p"] * 128}), given)
-
-
-@pytest.mark.parametrize("kind", ["decimal32", "decimal64", "decimal128", "decimal256"])
-def test_decimals_of_every_width(kind):
-    import decimal
-
-    if not hasattr(pa, kind):
-        pytest.skip("this pyarrow has none")
-    cells = pa.array([decimal.Decimal(i) / 4 for i in range(40)], getattr(pa, kind)(9, 2))
-    given = Schema({"c": Number((0, 10))}, Target("y", classes=("n", "p")))
-    plain = fitted(pd.DataFrame({"c": np.arange(40) / 4, "y": ["n", "p"] * 20}), given)
-    assert bits(fitted(pa.table({"c": cells, "y": ["n", "p"] * 20}), given))[:2] == bits(plain)[:2]
 
 
 def test_no_intercept_needs_ranges_about_0():

@@ -1,7 +1,5 @@
 """Coefficients in the user's units, persons behind rows, and what is predicted."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -34,58 +32,6 @@ def test_targets_are_scaled_by_their_bound(kind, small_table, seeded):
             fits.append(model.fit(small_table.X, small_table.numbers * factor))
     np.testing.assert_allclose(fits[1].coef_, 1000 * fits[0].coef_, rtol=1e-9)
     np.testing.assert_allclose(fits[1].intercept_, 1000 * fits[0].intercept_, rtol=1e-9)
-
-
-def test_values_outside_their_range_are_clipped(small_table):
-    X = small_table.X.copy()
-    X[0], X[1] = 7.0, -1e300
-    clipped = np.clip(X, -1, 1)
-    y = np.minimum(small_table.counts, 10)
-    wild, tame = y.astype(float), y.astype(float)
-    wild[5], tame[5] = 1e9, 10
-    a = make(DPRidge, math.inf).fit(X, wild)
-    b = make(DPRidge, math.inf).fit(clipped, tame)
-    np.testing.assert_array_equal(a.coef_, b.coef_)
-
-
-@every
-def test_missing_values_make_a_null_record(kind, small_table):
-    """The same as a record that contributes nothing; n stays, silently."""
-    X, y = small_table.X.copy(), (small_table.signs > 0).astype(float)
-    X[3, 1] = np.nan
-    a = make(kind, math.inf).fit(X, y)
-    X[3] = 0.25
-    y[3] = np.nan
-    b = make(kind, math.inf).fit(X, y)
-    np.testing.assert_array_equal(a.coef_, b.coef_)
-    assert np.isfinite(a.coef_).all()
-
-
-# ------------------------------------------------------------------------------------------------- persons
-
-
-@every
-def test_a_persons_loss_is_the_mean_of_the_rows(kind, small_table):
-    """Every record four times over, as four rows of one person: the same objective, the same model."""
-    y = (small_table.signs > 0).astype(int)
-    once = make(kind, math.inf).fit(small_table.X, y)
-    persons = np.tile(np.arange(120), 4)
-    often = make(kind, math.inf).fit(np.tile(small_table.X, (4, 1)), np.tile(y, 4), groups=persons)
-    np.testing.assert_allclose(often.coef_, once.coef_, atol=1e-6)
-    np.testing.assert_allclose(often.intercept_, once.intercept_, atol=1e-6)
-
-
-def test_the_order_and_the_names_of_persons_do_not_matter(small_table, seeded):
-    y = np.minimum(small_table.counts, 10)
-    persons = np.arange(120) % 30
-    order = np.random.default_rng(0).permutation(120)
-    names = np.array([f"person {i:03}" for i in persons])
-    fits = []
-    for rows, groups in ((np.arange(120), persons), (order, persons[order]), (order, names[order].tolist())):
-        with seeded(7):
-            fits.append(make(DPRidge).fit(small_table.X[rows], y[rows], groups=groups).coef_)
-    np.testing.assert_allclose(fits[1], fits[0], rtol=1e-12)
-    np.testing.assert_allclose(fits[2], fits[0], rtol=1e-12)
 
 
 # ----------------------------------------------------------------------------------------------- predictions

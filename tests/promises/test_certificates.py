@@ -21,11 +21,26 @@ from tests.replaying import window
 
 CASES = cases()
 DATASET = "people"
+NOISY_INSIDE = ("perturbed_minimizer", "sample_minimizer")
+"""Their noise is in the objective, or is the draw itself: tests/solvers/perturbation."""
 
 
 def case_and_loss(name):
     case = CASES[name]
     return case, case.losses[0]
+
+
+def noises(measured):
+    """Return the noise of each sum over its sensitivity, from its lattice, the smallest first."""
+    sums = [one for one in measured if one.norm in ("l1", "l2") and one.query not in NOISY_INSIDE]
+    return sorted(2.0**one.unit.m / (float(one.factor) * one.unit.bound) for one in sums)
+
+
+def planned(certificate):
+    """Return the noise of each sum that the certificate prices, the smallest first."""
+    events = [getattr(event, "event", event) for event in certificate.events]
+    sums = [event for event in events if hasattr(event, "noise_multiplier")]
+    return sorted(event.noise_multiplier for event in sums for _ in range(getattr(event, "count", 1)))
 
 
 @covering(("name", CASES), ("relation", RELATIONS))
@@ -43,6 +58,8 @@ def test_the_price_is_the_budget_and_the_answers_are_those_that_were_paid_for(na
     if not certificate.trace:  # what an adaptive run releases follows from its answers
         counts = [getattr(event, "count", 1) for event in certificate.events]
         assert len(measured) <= sum(counts)
+        pairs = zip(noises(measured), planned(certificate), strict=False)
+        assert all(drawn >= paid * (1 - 1e-12) for drawn, paid in pairs)
     again = Certificate.from_json(certificate.to_json())
     assert again == certificate
     jsonschema.validate(json.loads(certificate.to_json()), json_schema("certificate"))

@@ -151,23 +151,6 @@ def test_the_run_ends_with_the_first_refusal():
     assert coefficients[0] == pytest.approx(-2.0 * sum(kind == "choice" for kind, *_ in script.asked))
 
 
-def test_a_refused_choice_leaves_the_last_point():
-    """The gradient was paid for, the choice is refused: the point before it is the answer."""
-    script = Script(forever([1.0, 0.0, 0.0]), forever(20))
-    total = script.plan.total(script.budget)
-    script.filter = Filter(2.6 * total * 0.1)
-    solver = paperlike(gradient_rho=0.1, choice_rho=0.1)
-    np.testing.assert_allclose(solver.solve(script, NoPenalty()).coefficients, [-2.0, 0.0, 0.0])
-    assert [c.answered for c in script.filter.trace] == [True, True, False]
-    script = Script(forever([1.0, 0.0, 0.0]), forever(20))
-    script.filter = Filter(3.5 * total * 0.1)
-    np.testing.assert_allclose(solver.solve(script, NoPenalty()).coefficients, [-2.0, 0.0, 0.0])
-    assert [(c.query, c.answered) for c in script.filter.trace[-2:]] == [
-        ("noisy_gradient", True),
-        ("select_candidate", False),
-    ]
-
-
 def fitted(kind, **settings):
     X, _ = small_table(n=30)
     facts = {"classes": (0, 1)} if kind in (DPLogisticRegression, DPLinearSVC) else {"target": (0.0, 4.0)}
@@ -299,19 +282,6 @@ def test_each_answer_costs_its_rho_and_little_less(relation, rho, choice):
         assert measurement.factor == (2 if relation == "replace_one" else 1)
         cost = realized_rho(measurement, choice.mechanism)
         assert Fraction(rho) * (1 - Fraction(1, 10**4)) <= cost <= Fraction(rho)
-
-
-@covering((("choice", "cost"), [(CHOICE, 8), (NOISY_MAX, 2)]), ("relation", RELATIONS))
-def test_a_choice_has_the_scale_of_its_rho(relation, choice, cost):
-    rho, bound = 0.03, 3.0
-    with window() as seen:
-        curator = opened(large_budget(relation), (choice,))
-        ask_choice(curator, rho, bound)
-    unit = seen[0].unit
-    a = 2 if relation == "replace_one" else 1
-    scale = math.ldexp(unit.step, unit.m)  # of the noise, or of the exponential's weights, in units of loss
-    assert scale == pytest.approx(a * bound / math.sqrt(cost * rho), rel=1e-4)
-    assert scale >= a * bound / math.sqrt(cost * rho)
 
 
 def test_answers_of_unlike_rho_do_not_share_a_lattice():

@@ -112,19 +112,6 @@ def test_prox_comes_after_the_step_and_before_the_ball():
 # ----------------------------------------------------------------------------------------- plans and counts
 
 
-@pytest.mark.parametrize("n_steps", [1, 7, 500])
-def test_the_plan_is_what_is_asked(n_steps):
-    facts = domain()
-    solver = GradientDescent(n_steps=n_steps)
-    plan = solver.plan(facts, Logistic(), NoPenalty())
-    curator = Answers(facts)
-    solve(solver, curator)
-    assert [(r.query, r.count) for r in plan.releases] == [("noisy_gradient", n_steps)]
-    assert len(curator.asked) == n_steps
-    assert curator.counts == 0
-    assert set(curator.clips) == {plan.releases[0].clip}
-
-
 def test_a_private_n_is_bought():
     facts = domain(n=None, neighbors=Neighbors.ADD_REMOVE)
     solver = GradientDescent(n_steps=1, step_size=1.0)

@@ -1,6 +1,5 @@
 """Records on a cluster give the bits of records in memory, whatever happens to workers, and are charged once."""
 
-import gc
 import shutil
 import subprocess
 import threading
@@ -18,9 +17,8 @@ from distributed import Client, LocalCluster, Security
 from discreet import DPLogisticRegression
 from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import tasks
-from discreet.curator.lattice import noise
 from discreet.curator.records.row_hashes import fingerprint_of
-from discreet.errors import ClusterFailed, LedgerError, Unsupported
+from discreet.errors import ClusterFailed, Unsupported
 from discreet.scale import cluster
 from discreet.solvers import CoordinateDescent, StochasticGradientDescent
 from discreet.testing import seeded
@@ -49,11 +47,6 @@ def process_cluster():
 
 def charges(ledger):
     return ledger.spent("records").fits
-
-
-@pytest.mark.parametrize("parts", [1, 2, 7])
-def test_any_number_of_parts_gives_the_bits_of_memory(client, parts):
-    assert bits(fitted("logistic", parts)) == bits(fitted("logistic"))
 
 
 @pytest.mark.whole
@@ -138,22 +131,6 @@ def test_a_fit_is_charged_once_and_its_records_are_recognized(client, ledger, mo
     assert seen == [fingerprint_of(X, ledger.key())]
 
 
-def test_nothing_is_left_on_the_cluster(client):
-    fitted("logistic", 3)
-    gc.collect()
-    left = client.run_on_scheduler(_tasks)
-    for _ in range(50):
-        if not left:
-            break
-        client.run(gc.collect)
-        left = client.run_on_scheduler(_tasks)
-    assert (left, list(client.list_datasets())) == ([], [])
-
-
-def _tasks(dask_scheduler):
-    return list(dask_scheduler.tasks)
-
-
 def test_no_row_is_scattered_and_no_task_is_pinned(client, monkeypatch):
     def scattered(*_, **__):
         raise AssertionError("what is scattered cannot be made again")
@@ -164,17 +141,6 @@ def test_no_row_is_scattered_and_no_task_is_pinned(client, monkeypatch):
     monkeypatch.setattr(client, "compute", lambda *a, **w: pinned.append(w.get("workers")) or computed(*a, **w))
     fitted("logistic", 3)
     assert set(pinned) == {None}
-
-
-def test_a_fit_that_failed_is_not_answered_under_its_charge(client, ledger, monkeypatch):
-    honest = dask_parts._runs
-    with monkeypatch.context() as patch:
-        Passes(patch, 3, lambda: patch.setattr(dask_parts, "_runs", lambda futures: honest(futures[1:])))
-        with pytest.raises(ClusterFailed):
-            named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
-    with pytest.raises(LedgerError, match="failed after it was charged"):
-        named(ledger).fit(in_parts(X, 3), in_parts(BINARY, 3), charge_id="monday")
-    assert charges(ledger) == 1
 
 
 def test_a_charge_is_answered_once_however_the_records_are_cut(client, ledger):
@@ -213,29 +179,6 @@ def test_a_cluster_may_be_encrypted(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("when", ["first", "middle", "last"])
-def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, ledger, monkeypatch, when):
-    draws, honest = [], noise.rounded_gaussian
-    monkeypatch.setattr(noise, "rounded_gaussian", lambda *args: draws.append(1) or honest(*args))
-    expected = bits(fitted("logistic"))
-    drawn = len(draws)
-    with monkeypatch.context() as patch:
-        passes = Passes(patch)
-        fitted("logistic", 5)
-        total = passes.count
-    at = {"first": 1, "middle": total // 2, "last": total}[when]
-    draws.clear()
-    with monkeypatch.context() as patch:
-        killed = []
-        Passes(patch, at, lambda: killed.append(kill_workers(processes)))
-        found = fitted("logistic", 5, ledger=ledger, dataset="records")
-    assert len(killed) == 1
-    assert bits(found) == expected
-    assert len(draws) == drawn
-    assert charges(ledger) == 1
-
-
-@pytest.mark.thorough
 def test_a_worker_that_comes_late_changes_no_bit(processes, monkeypatch):
     workers = processes.cluster
     Passes(monkeypatch, 2, lambda: workers.scale(3))
@@ -243,23 +186,6 @@ def test_a_worker_that_comes_late_changes_no_bit(processes, monkeypatch):
         assert bits(fitted("logistic", 7)) == bits(fitted("logistic"))
     finally:
         workers.scale(2)
-
-
-def test_answers_that_come_twice_are_counted_once(client, monkeypatch):
-    monkeypatch.setattr(dask_parts, "_runs", lambda futures: iter([list(futures), list(futures)[::-1]]))
-    assert bits(fitted("logistic", 3)) == bits(fitted("logistic"))
-
-
-def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(client, ledger, monkeypatch):
-    honest = dask_parts._runs
-
-    def lossy(futures):
-        return honest(futures[:-1])
-
-    Passes(monkeypatch, 3, lambda: monkeypatch.setattr(dask_parts, "_runs", lossy))
-    with pytest.raises(ClusterFailed, match="once each"):
-        fitted("logistic", 3, ledger=ledger, dataset="records")
-    assert charges(ledger) == 1
 
 
 @pytest.mark.thorough
@@ -304,13 +230,6 @@ def test_two_fits_at_once_do_not_disturb_each_other(processes):
     for one in fits:
         one.join(300)
     assert (found, failed) == (expected, [])
-
-
-@pytest.mark.parametrize("solver", ["output", "objective", "exponential"])
-def test_one_shot_methods_are_refused_before_the_charge(client, ledger, solver):
-    with pytest.raises(Unsupported, match="iterative one"):
-        fitted("logistic", 2, solver=solver, ledger=ledger, dataset="records")
-    assert charges(ledger) == 0
 
 
 @pytest.mark.whole

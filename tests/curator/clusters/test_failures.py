@@ -1,7 +1,7 @@
-"""Scores, searches and persons on a cluster that fails: the bits of memory, one charge, each noise once, or no answer.
+"""Fits, scores and searches on a cluster that fails: the bits of memory, one charge, each noise once, or no answer.
 
-Fits of records are in ``test_dask.py``. Here every request counts, not passes alone: counting, reading and dealing rows
-of persons, encoding the rows of a run of a search, and sums.
+Every request counts, not passes alone: counting, reading and dealing rows of persons, encoding the rows of a run of a
+search, and sums.
 """
 
 import gc
@@ -47,6 +47,7 @@ def search(rows, words):
 
 
 JOBS = {
+    "fit": (fit, None),
     "fit of persons": (fit, NAMES),
     "score": (score, None),
     "score of persons": (score, NAMES),
@@ -167,8 +168,8 @@ def test_a_part_that_is_left_out_of_a_request_ends_it(client, monkeypatch, name)
         assert job.charges <= 1
 
 
-def test_nothing_of_persons_scores_and_searches_is_left_on_the_cluster(client):
-    for name in ("score of persons", "search"):
+def test_nothing_is_left_on_the_cluster(client):
+    for name in ("fit", "score of persons", "search"):
         Job(name).run(PARTS)
     gc.collect()
     for _ in range(50):

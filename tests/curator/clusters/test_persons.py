@@ -115,12 +115,6 @@ def test_pieces_of_different_readings_end_the_fit(client, monkeypatch):
         fitted(NAMES["numbers"], 3, neighbors="add_remove")
 
 
-def test_a_piece_that_comes_twice_or_not_at_all_is_refused():
-    piece = persons.Piece(0, b"", np.zeros(2), np.arange(2), {}, None, 0)
-    for pieces in ([piece, piece], [replace(piece, number=1)]):
-        assert "once each" in persons.gather(0, persons.CountPersons(), *pieces).reason
-
-
 def test_pieces_that_come_in_any_order_are_counted_once():
     rows = tasks.ArrayRows(3, (0, 1), beside=("groups",))
     dealing, finish = persons.Dealing(2, b"0123456789abcdef"), persons.CountPersons()

@@ -8,8 +8,7 @@ import pytest
 from dask import delayed
 
 from discreet import DPLogisticRegression, Schema, TableModel, private_score
-from discreet.curator.clusters import calls, tasks
-from discreet.curator.clusters import dask as dask_parts
+from discreet.curator.clusters import tasks
 from discreet.curator.clusters.messages import pack, unpack
 from discreet.curator.metrics.metrics import METRICS
 from discreet.errors import ClusterFailed, Unsupported
@@ -126,31 +125,6 @@ def test_no_row_comes_here(client, models, monkeypatch):
     assert len(told) > 6
     assert not any(isinstance(one, np.ndarray) and N // 3 <= len(one) <= N for one in told)
     assert max(map(len, gathered)) < 4000
-
-
-def test_a_part_that_is_left_out_ends_the_score_with_its_charge(client, models, monkeypatch, ledger):
-    honest = dask_parts._mapped
-
-    def lossy(client, task, *columns, **words):
-        lost = task is calls.told and unpack(columns[0][0])[0] == "answer"
-        return honest(client, task, *columns, **words)[: -1 if lost else None]
-
-    monkeypatch.setattr(dask_parts, "_mapped", lossy)
-    with pytest.raises(ClusterFailed, match="every part"):
-        score(models["logistic"], BINARY, parts=3, ledger=ledger, dataset="records")
-    assert ledger.spent("records").fits == 1
-
-
-def test_a_part_that_answers_twice_is_counted_once(client, models, monkeypatch):
-    expected = score(models["logistic"], BINARY, metric="auc")
-    honest = dask_parts.add_all
-
-    def twice(tally, answers):
-        answers = list(answers)
-        honest(tally, [*answers, *answers[::-1]])
-
-    monkeypatch.setattr(dask_parts, "add_all", twice)
-    assert score(models["logistic"], BINARY, metric="auc", parts=3).to_text() == expected.to_text()
 
 
 def test_rows_that_change_between_releases_end_the_score(client, models, monkeypatch):

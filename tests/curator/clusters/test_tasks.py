@@ -81,16 +81,6 @@ def test_the_search_for_imports_finds_planted_ones():
     assert b"discreet.ledger" in made.stdout
 
 
-def test_a_part_answers_as_the_records_do():
-    records = known_records(False)
-    part = pickle.loads(pickle.dumps(sealed(3, records)))
-    for question in questions(Logistic()):
-        found = answer(part, question, placement=None)
-        assert found.part == 3
-        assert found.seal == part.seal
-        assert found.told.tolist() == question.over(sealed(0, records).engine).tolist()
-
-
 def test_a_seal_tells_other_rows_targets_types_weights_and_persons():
     records = known_records(False)
     rows = records.rows.copy()
@@ -135,11 +125,3 @@ def test_no_cell_stops_encoding(cell):
     part = encoded(X, np.array([cell, 0], dtype=object))
     assert isinstance(part, Part)
     assert part.records.norms.tolist()[0] == 0 < part.records.norms.tolist()[1]
-
-
-def test_an_empty_part_adds_nothing():
-    part = encoded(np.empty((0, 2)))
-    from discreet.curator.lattice.lattice import Weights
-
-    question = GradientQuery(Weights(np.ones((1, 3), dtype=np.int32), 24), Logistic(), 1 << 34, 2.0**21)
-    assert answer(part, question, placement=None).told.tolist() == [[0, 0, 0]]

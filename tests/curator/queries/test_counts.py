@@ -16,7 +16,6 @@ from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
-from discreet.curator.queries import counts
 from discreet.curator.queries.counts import planned_counts
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic
@@ -80,16 +79,6 @@ def test_the_sum_is_that_of_pythons_integers(drawn, relation, pure, step):
     assert seen.exact.tolist() == by_hand(rows, shares, 7, one_of(seen, cells.shape[1]))
 
 
-@given(st.lists(st.integers(-1, 6), min_size=1, max_size=6), st.integers(1, 6), st.booleans())
-def test_nobody_contributes_more_than_the_bound(row, k, pure):
-    """A person with k such rows, or with one: in exact integers."""
-    cells = np.tile(np.array(row, dtype=np.int64), (k, 1))
-    seen, _ = measured([cells], 6, len(row), shares=[np.full(k, k)], budget=budget_of("zero_out", pure=pure))
-    found = seen.exact.tolist()
-    size = sum(found) ** 2 if pure else sum(x * x for x in found)
-    assert size <= seen.unit.bound**2
-
-
 @covering(("pure", [False, True]), ("relation", RELATIONS))
 def test_the_bound_is_used_up(relation, pure):
     """A row that is in as many cells as it may be: within a millionth of the bound, at the factor of the proof."""
@@ -116,17 +105,6 @@ def test_the_noise_is_what_was_planned_and_what_is_said(pure, relation):
     assert stats.kstest(found.counts * 0.9, law.cdf).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_without_privacy_records_and_persons_are_counted(relation):
-    """Three rows of one person are one third each."""
-    budget, cells = Budget(math.inf, 1e-6, relation), np.array([[0], [1], [1], [2]])
-    found = count_once(PLAN, budget, 0.0, [cells], 3, 1, n=4)
-    np.testing.assert_array_equal(found.counts, [1, 2, 1])
-    assert found.noise_std == 0
-    found = count_once(PLAN, budget, 0.0, [cells], 3, 1, n=2, shares=[np.array([1, 3, 3, 3])])
-    np.testing.assert_allclose(found.counts, [1, 2 / 3, 1 / 3], rtol=1e-8)
-
-
 def test_noise_is_drawn_before_a_record_is_read():
     events, entropy = [], SeededEntropy(1)
     draw = entropy.words
@@ -151,16 +129,6 @@ def unread():
 def test_what_cannot_be_counted_is_refused_before_records_are_read(size, per_record):
     with pytest.raises(Unsupported):
         count_once(PLAN, budget_of(pure=True), 2.0, unread(), size, per_record, n=1)
-
-
-def test_sums_that_wrap_around_stay_neighbors(monkeypatch):
-    """More records than the lattice was made for: both tables wrap alike, and differ by one contribution."""
-    rows = np.zeros((9, 1), dtype=np.int64)
-    monkeypatch.setattr(counts.math, "isqrt", lambda _: 1 << 62)
-    budget = budget_of("add_remove")
-    first, second = (measured([some], 1, 1, budget=budget)[0].exact for some in (rows, rows[:-1]))
-    assert int(first[0]) == (9 << 62) % (1 << 64)
-    assert (int(first[0]) - int(second[0])) % (1 << 64) == 1 << 62
 
 
 def test_memory_is_that_of_the_cells_and_one_block():

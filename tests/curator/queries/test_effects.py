@@ -99,25 +99,6 @@ def test_no_point_and_no_clip_breaks_the_bound(model, query):
                     assert ratio_squared(vector, [0] * len(vector), found) <= 1
 
 
-def test_wide_clips_cut_nothing():
-    """Slopes are at most the root of 2 and couplings 1/4 long, so a row's weight alone bounds what it adds."""
-    several = partial(effect_cases.asked, **MODELS["several"].words())
-    reach, one = 0.5, np.array([0.9, -0.9, 0.4])
-    chances, weight = np.exp(one @ CLASSES) / np.exp(one @ CLASSES).sum(), (reach / np.linalg.norm(one)) ** 2
-    slopes = chances - np.eye(3)[2]
-    found = several("noisy_weighted_gradient", one[None], [2.0], clip=math.sqrt(2) * reach, reach=reach)
-    np.testing.assert_allclose(found.exact * found.unit.step, np.outer(slopes, one) * weight, rtol=1e-3)
-    found = several("noisy_curvature", one[None], [2.0], clip=reach**2 / 4, reach=reach)
-    pairs = [chances[0] * chances[1], chances[0] * chances[2], chances[1] * chances[2]]
-    expected = np.multiply.outer(pairs, np.outer(one, one)) * weight
-    np.testing.assert_allclose(found.exact * found.unit.step, expected, rtol=1e-2)
-    found = several("noisy_score_covariance", one[None], [2.0], clip=2 * reach**2, reach=reach)
-    score = np.outer(slopes, one).ravel() * weight
-    np.testing.assert_allclose(found.exact * found.unit.step, np.outer(score, score), rtol=1e-2, atol=1e-6)
-    found = several("noisy_squared_slopes", one[None], [2.0], clip=2.0)
-    np.testing.assert_allclose(found.exact * found.unit.step, [slopes @ slopes], rtol=1e-3)
-
-
 def test_couplings_are_the_hessian_and_at_most_a_quarter_long():
     rng = np.random.default_rng(0)
     for outputs in (2, 3, 7):

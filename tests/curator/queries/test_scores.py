@@ -12,7 +12,6 @@ from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from tests.covering import covering
-from tests.replaying import worst_ratio
 from tests.solvers.perturbation.cases import bounds_of, table
 
 LOSSES = {
@@ -34,18 +33,6 @@ def weights(name):
 def opened(name, data, budget, declared=None):
     private = PrivateData(data.X, data.y, bounds_of(name, declared), groups=data.groups)
     return private.open(price_plan(PLAN, budget), LOSSES[name])
-
-
-def asked(name, relation, error=0.3, delta=1e-5, groups=False):
-    """A fit for replay that does nothing but ask for a score."""
-
-    def fit(X, y, groups=None):
-        data = PrivateData(X, y, bounds_of(name), groups=groups)
-        return data.open(price_plan(PLAN, Budget(1.0, delta, relation)), LOSSES[name]).noisy_score(
-            weights(name), error=error
-        )
-
-    return fit
 
 
 def by_hand(name, data, error):
@@ -85,18 +72,3 @@ def test_a_null_record_counts_nothing():
         for X in (data.X, without)
     ]
     assert abs(scored[0] - scored[1]) == pytest.approx(0.5, abs=1e-9)
-
-
-def test_the_sensitivity_is_reached():
-    """One record from right to wrong: twice the bound, exactly what replace_one pays for."""
-    data = table("logistic")
-    changed = data.y.copy()
-    changed[0] = 1 - changed[0]
-    assert worst_ratio(asked("logistic", "replace_one"), [Pair(data, data._replace(y=changed))], "replace_one") == 1.0
-
-
-class Pair:
-    name = "one label turned"
-
-    def __init__(self, data, neighbor):
-        self.data, self.neighbor = data, neighbor

@@ -2,7 +2,6 @@
 
 import copy
 import math
-import os
 import pickle
 import threading
 from contextlib import nullcontext, suppress
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from discreet import Bounds, Budget
 from discreet.accounting import AdaptivePlan, Plan, Release
-from discreet.accounting.events import ZCDP
 from discreet.accounting.priced_plan import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.lattice.entropy import use_entropy
@@ -94,22 +92,6 @@ def test_whatever_is_asked_the_books_are_right(actions, relation, epsilon, choic
         curator = opened(Budget(epsilon, 1e-6, relation), (GRADIENT, choice))
         failed = drive(curator, actions, entropy, seen)
     audit(curator, seen, choice.mechanism, failed)
-
-
-@given(actions=st.lists(action, max_size=8), relation=st.sampled_from(RELATIONS))
-@settings(max_examples=20)
-def test_whatever_is_asked_the_certificate_holds(actions, relation):
-    curator = opened(Budget(1.0, 1e-6, relation))
-    for ask, share, clip in actions:
-        with suppress(BudgetExceeded, PlanViolation, Unsupported):
-            ask(curator, rho_for(share, budget_left(curator)), clip)
-    certificate = curator.certificate(model="test", solver={})
-    assert certificate.is_private
-    assert certificate.verify().epsilon <= 1.0
-    (event,) = certificate.events
-    assert isinstance(event, ZCDP)
-    spent = sum(Fraction(charge.rho) for charge in certificate.trace if charge.answered)
-    assert spent <= filter_of(curator).spent <= filter_of(curator).total <= Fraction(event.rho)
 
 
 @given(
@@ -261,15 +243,3 @@ def test_a_filter_is_not_doubled(duplicate):
     ask_gradient(other, 0.7 * left)  # a shallow copy shares the session, and with it the filter
     with pytest.raises(BudgetExceeded):
         ask_gradient(curator, 0.7 * left)
-
-
-def test_a_fork_does_not_answer():
-    curator = opened()
-    child = os.fork()
-    if child == 0:
-        try:
-            ask_gradient(curator, 1e-6)
-        except PlanViolation:
-            os._exit(0)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

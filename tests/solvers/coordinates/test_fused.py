@@ -137,13 +137,3 @@ def test_cyclic_passes_visit_every_coordinate_once(p, progress):
     )
     passes = np.array(visited).reshape(5, p)
     assert (np.sort(passes, axis=1) == np.arange(p)).all()
-
-
-@pytest.mark.parametrize("sides", [1, 2, 3, 7, 64, 1000])
-def test_coins_are_uniform(sides):
-    X, y = drawn(Squared(), 5, 1)
-    coins = opened(X, y, Squared(), gradients()).public_integers(sides, 50_000)
-    assert 0 <= coins.min() <= coins.max() < sides
-    counts = np.bincount(coins, minlength=sides)
-    statistic = float(((counts - 50_000 / sides) ** 2 / (50_000 / sides)).sum())
-    assert statistic < sides - 1 + 7 * np.sqrt(2 * sides) + 20

@@ -97,16 +97,6 @@ def test_squared_norms_have_the_right_noise(relation, factor, sparse):
     assert residual.std() == pytest.approx(1.0, abs=5 / math.sqrt(2 * residual.size))
 
 
-def test_squared_norms_of_persons_are_means():
-    """A person's loss is the mean over the person's rows, hence its curvature too."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-0.2, 0.2, (60, 3))
-    release = Release("noisy_squared_norms", 1, clip=1.0)
-    curator = opened(X, np.zeros(60), Squared(), release, groups=np.arange(60) // 4)
-    expected = (X**2).sum(axis=0) / 4
-    np.testing.assert_allclose(curator.noisy_squared_norms(clip=1.0), expected, rtol=1e-2)
-
-
 @pytest.mark.parametrize("delta", [1e-5, 0.0], ids=["gauss", "pure"])
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_bought_smoothness_is_floored_at_twice_its_noise(relation, delta):

@@ -11,7 +11,7 @@ from discreet.curator import PrivateData, Problem
 from discreet.curator.certified import minimize
 from discreet.curator.queries import minimizers, sampling
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
-from discreet.losses import Huber, Logistic, SmoothedHinge, Softmax
+from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.penalties import NoPenalty
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.replaying import window
@@ -94,23 +94,6 @@ def test_a_minimizer_that_might_take_forever_is_refused_before_the_charge(solver
     with pytest.raises(Unsupported, match="too small against the curvature"):
         solver(regularization=1e-15).plan(domain, Logistic(), NoPenalty())
     solver(regularization=1e-12).plan(domain, Logistic(), NoPenalty())
-
-
-@pytest.mark.parametrize("kind", ["output", "objective"])
-def test_a_gradient_that_comes_out_exactly_zero_is_a_minimum(kind):
-    """Losses that are linear where they are met (clipped, or far from the hinge) are solved without any rounding."""
-    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0], [0.25, 0.5], [1.0, -1.0]])
-    budget = Budget(math.inf, 1e-5, "zero_out")
-    for scale in (1.0, 2.0, 7.0, 30.0):
-        for shift in range(6):
-            labels = np.roll([1.0, -1.0, 1.0, 1.0, -1.0, 1.0], shift)
-            for loss in (SmoothedHinge(0.1), Huber(0.3), Logistic()):
-                problem = Problem(scale / 6, 6, clip=0.3)
-                if kind == "output":
-                    opened(rows, labels, loss, [Release("noisy_minimizer", 1)], budget).noisy_minimizer(problem)
-                else:
-                    plan = inside(problem, loss, domain_of(rows, labels, loss))
-                    opened(rows, labels, loss, plan, budget).perturbed_minimizer(problem)
 
 
 # ----------------------------------------------------------------------------------------- plans that do not fit

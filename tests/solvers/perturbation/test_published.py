@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, DPClassifier, DPLogisticRegression, DPRegressor, Neighbors
+from discreet import Bounds, Budget, DPClassifier, DPRegressor, Neighbors
 from discreet.accounting import Release, price_plan
 from discreet.accounting.objective_perturbation import Perturbation
 from discreet.bounds import Domain
@@ -19,7 +19,6 @@ from discreet.losses import Huber, Logistic, Softmax, Squared
 from discreet.losses.base import least, lipschitz_within, values
 from discreet.penalties import ElasticNet, NoPenalty
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
-from discreet.testing import seeded
 from tests.covering import covering
 from tests.solvers.perturbation.cases import domain_of, opened
 
@@ -75,22 +74,6 @@ def test_candidates_losses_are_bounded_by_what_is_declared(loss, row_norm):
     assert bound >= true * (1 - 1e-12)
     if loss.n_outputs == 1:
         assert bound == pytest.approx(true)
-
-
-def test_a_ball_brings_the_trivial_bound_and_it_holds():
-    """300 rows at epsilon 0.2: without a ball the bound says nothing; the projected release keeps the trivial one."""
-    rng, domain = np.random.default_rng(0), facts(300, 3)
-    budget = Budget(0.2, 1e-5, "zero_out")
-    free, ball = OutputPerturbation(regularization=0.01), OutputPerturbation(regularization=0.01, radius=1.0)
-    assert free.bound(domain, Logistic(), budget, radius=1.0).upper > 2.0
-    assert ball.bound(domain, Logistic(), budget, radius=1.0).upper == pytest.approx(2.0)
-    X = rng.uniform(-0.5, 0.5, (300, 2))
-    y = (X[:, 0] > 0).astype(int)
-    model = DPLogisticRegression(0.2, 1e-5, bounds=1.0, classes=(0, 1), neighbors="zero_out", solver=ball, ledger=False)
-    for seed in range(20):
-        with seeded(seed):
-            model.fit(X, y)
-        assert np.hypot(np.linalg.norm(model.coef_), np.ravel(model.intercept_)[0]) <= 1.0 + 1e-9
 
 
 # --- known numbers of output perturbation and of the regularized exponential mechanism, through

@@ -5,38 +5,11 @@ import math
 import numpy as np
 from scipy import sparse
 
-from discreet import Bounds, Budget
+from discreet import Budget
 from discreet.accounting import Release
 from discreet.curator import Problem
 from discreet.losses import Squared
-from discreet.solvers import ExponentialMechanism
-from discreet.testing import neighbor_pairs, replay
-from tests.covering import covering
-from tests.solvers.perturbation.cases import RELATIONS, bounds_of, fit_of, opened, table
-
-DRAWS = {
-    "rejection": ("logistic", ExponentialMechanism(regularization=2.0, sampler="rejection"), {}),
-    "chain": ("svc", ExponentialMechanism(regularization=0.5, sampler="chain", total_variation=1e-13), {}),
-    "gaussian": ("ridge", ExponentialMechanism(regularization=0.5, radius=2.0, sampler="gaussian"), {}),
-    "interval": ("logistic", ExponentialMechanism(radius=2.0), {"delta": 0.0, "penalty": None}),
-}
-
-
-@covering(("kind", DRAWS), ("relation", RELATIONS))
-def test_with_the_draw_frozen_nothing_of_a_sampler_shows(kind, relation, monkeypatch):
-    """A draw has no exact answer beside it: its noise cannot be replayed, all the rest must be the same."""
-    monkeypatch.setattr("discreet.curator.queries.sampling.CHAIN_STEPS", 3)
-    name, solver, settings = DRAWS[kind]
-    data = table(name)
-    bounds = bounds_of(name)
-    if kind == "interval":
-        data = data._replace(X=data.X[:, :1])
-        bounds = Bounds([(-1.0, 1.0)], classes=(0, 1))
-        settings = {**settings, "fit_intercept": False}
-    fit = fit_of(name, solver, relation, bounds=bounds, **settings)
-    for pair in list(neighbor_pairs(*data, relation=relation, bounds=bounds))[::9]:
-        findings = replay(fit, pair.data, pair.neighbor, relation).findings
-        assert {finding.kind for finding in findings} <= {"price"}, (pair.name, findings)
+from tests.solvers.perturbation.cases import opened
 
 
 def test_a_sparse_record_cannot_make_a_sampler_refuse():

@@ -8,8 +8,7 @@ from scipy import stats
 
 from discreet import Bounds, Budget, DPLogisticRegression, DPPoissonRegressor
 from discreet.accounting import Release
-from discreet.curator import Problem, session
-from discreet.curator.queries import choices
+from discreet.curator import Problem
 from discreet.losses import Huber, Logistic
 from discreet.solvers import ExponentialMechanism
 from tests.priced import priced_at
@@ -35,46 +34,6 @@ def logistic_sum(X, w):
 
 
 # ------------------------------------------------------------------------------------------------ candidates
-
-ORACLE = [0.22721977, 0.29175596, 0.48102426]  # epsilon 0.5, range 2, scores 0, 1, 3
-COUNT = 2000
-
-
-def chosen(relation="replace_one", mechanism="exponential"):
-    """Counts over candidates whose sums of losses are 3, 2 and 0: three records, each loss within [0, 1]."""
-    points = np.sqrt([[2.0], [4 / 3], [0.0]])
-    curator = opened(
-        np.ones((3, 1)), np.zeros(3), Huber(9.0), [Release("select_candidate", COUNT, clip=1.0, mechanism=mechanism)],
-        Budget(0.5, 0.0, relation),
-    )  # fmt: skip
-    with stream(1):
-        curator._session.entropy = session.current_entropy()
-        picks = [curator.select_candidate(points, loss_bound=1.0) for _ in range(COUNT)]
-    return np.bincount(picks, minlength=3)
-
-
-def p_value(counts, probabilities):
-    return stats.chisquare(counts, COUNT * np.array(probabilities) / sum(probabilities)).pvalue
-
-
-@pytest.mark.thorough
-def test_candidates_are_chosen_by_the_softmax(monkeypatch):
-    given_noise(monkeypatch, 2.0)
-    assert p_value(chosen(), ORACLE) > CHANCE
-    once = np.exp([0.0, 0.5, 1.5])  # without exchanges a record moves scores within half the range
-    assert p_value(chosen("zero_out"), once) > CHANCE
-
-
-def test_more_epsilon_than_was_given_is_noticed(monkeypatch):
-    given_noise(monkeypatch, 2.0 / 2.0)
-    assert p_value(chosen(), ORACLE) < CHANCE
-
-
-def test_half_the_range_is_noticed(monkeypatch):
-    given_noise(monkeypatch, 2.0)
-    honest = choices.unit_for
-    monkeypatch.setattr(choices, "unit_for", lambda z, factor, clip, n: honest(z, 1, clip, n))
-    assert p_value(chosen(), ORACLE) < CHANCE
 
 
 def test_losses_beyond_the_bound_and_offsets(monkeypatch):

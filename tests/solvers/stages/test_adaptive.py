@@ -9,7 +9,6 @@ from discreet import Budget
 from discreet.accounting import AdaptivePlan
 from discreet.accounting.priced_plan import price_plan
 from discreet.accounting.rdp import zcdp_of_budget
-from discreet.errors import PlanViolation
 from discreet.losses import Logistic, Squared
 from discreet.penalties import NoPenalty
 from discreet.solvers import AdaptiveDescent, Preconditioned
@@ -48,20 +47,3 @@ def test_a_stage_is_charged_to_the_filter_by_its_shares(around, name):
     assert found.spent <= found.total
     assert float(found.spent) > 0.9 * total
     assert np.isfinite(solution.coefficients).all()
-
-
-@EACH
-def test_the_noise_of_a_stage_is_what_its_charge_says(around):
-    """A Gaussian of multiplier z costs 1/(2 z^2)."""
-    curator, _, _ = run(STAGES[around](AdaptiveDescent(n_rounds=3)), Logistic())
-    charged = {line.query: line.rho for line in curator._session.filter.trace}
-    for release in curator.plan.releases:
-        if release.query in OWN:
-            z = curator.noise_multiplier * release.relative_noise
-            assert 1 / (2 * z**2) == pytest.approx(charged[release.query], rel=1e-12)
-
-
-def test_a_fixed_release_is_answered_as_often_as_planned():
-    curator, _, _ = run(Preconditioned(AdaptiveDescent(n_rounds=3), "diagonal"), Logistic())
-    with pytest.raises(PlanViolation, match="rho"):
-        curator.noisy_mean(clip=1.0, n=100.0)

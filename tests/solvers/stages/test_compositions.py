@@ -10,7 +10,6 @@ import pytest
 
 from discreet import Budget, DPLogisticRegression, DPRidge
 from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import epsilon_of
 from discreet.default import Recipe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared
@@ -18,7 +17,6 @@ from discreet.penalties import L1, L2, GroupL2, NoPenalty
 from discreet.solvers import (
     CoordinateDescent,
     ExponentialMechanism,
-    Geometry,
     GradientDescent,
     GreedyCoordinateDescent,
     ObjectivePerturbation,
@@ -27,84 +25,17 @@ from discreet.solvers import (
     StochasticGradientDescent,
     VarianceReducedDescent,
 )
-from discreet.testing import seeded
 from tests.covering import covering
-from tests.replaying import window
-from tests.solvers.whitened.cases import answers_left
 from tests.solvers.whitened.test_price import problem
 
-INNER = {
-    "gd": GradientDescent(n_steps=3, momentum=0.5),
-    "sgd": StochasticGradientDescent(n_steps=4, sampling_probability=0.5),
-    "svrg": VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5),
-    "cd": CoordinateDescent(n_inner=6),
-    "cd, blocks": CoordinateDescent(n_inner=3, block_size=2, geometry=Geometry(smoothness="private")),
-    "gcd": GreedyCoordinateDescent(n_steps=3),
-}
 STAGES = {
     "whitened": partial(Preconditioned, coordinates="full"),
     "standardized": partial(Preconditioned, coordinates="diagonal"),
     "declared": partial(Preconditioned, coordinates="declared"),
 }
-EACH = pytest.mark.parametrize("inner", INNER)
-EACH_STAGE = pytest.mark.parametrize("around", STAGES)
-
-
-def run(solver, loss, relation="zero_out", epsilon=1.0, penalty=None, **facts):
-    data, penalty = problem(loss, **facts), penalty or NoPenalty()
-    budget = Budget(epsilon, 1e-6, relation)
-    plan = solver.plan(data.domain(budget.neighbors, loss), loss, penalty)
-    with seeded(1), window() as seen:
-        curator = data.open(price_plan(plan, budget), loss)
-        solution = solver.solve(curator, penalty)
-    return curator, seen, solution
 
 
 # --------------------------------------------------------------------------------------------------- prices
-
-
-@EACH
-@EACH_STAGE
-@pytest.mark.parametrize(("relation", "loss"), [("zero_out", Logistic()), ("add_remove", Squared())])
-def test_a_composition_asks_what_it_planned_and_costs_the_budget(inner, around, relation, loss):
-    curator, seen, solution = run(STAGES[around](INNER[inner]), loss, relation)
-    assert np.isfinite(solution.coefficients).all()
-    left = answers_left(curator)
-    changes = left.pop("noisy_gradient_change", 0)  # where a step did not move there is no change to ask for
-    assert set(left.values()) <= {0}
-    assert changes <= 1
-    asked = {measurement.query for measurement in seen}
-    assert asked <= {release.query for release in curator.plan.releases}
-    price = epsilon_of(curator.plan.events(curator.noise_multiplier, pure=False), 1e-6, curator.budget.neighbors)
-    assert 1 - 1e-3 <= price.epsilon <= 1.0
-    if solution.noise is not None:
-        assert solution.noise.shape == solution.coefficients.shape
-        assert (solution.noise >= 0).all()  # 0 where no step moved a coordinate
-        assert (solution.noise > 0).any()
-
-
-@EACH_STAGE
-def test_shares_are_parts_of_mu_squared(around):
-    """Of Gaussian plans exactly; the inner solver's own proportions stay."""
-    made = STAGES[around](VarianceReducedDescent(n_epochs=2, n_inner=3, anchor_share=0.25))
-    domain = problem(Logistic()).domain(Budget(1.0).neighbors, Logistic())
-    releases = {r.query: r.count / r.relative_noise**2 for r in made.plan(domain, Logistic(), NoPenalty()).releases}
-    assert math.fsum(releases.values()) == pytest.approx(1.0)
-    gradients, changes = releases.pop("noisy_gradient"), releases.pop("noisy_gradient_change")
-    own = {"noisy_mean": 0.04, "noisy_mean_squares": 0.08, "noisy_second_moment": 0.2}
-    assert releases == pytest.approx({name: own[name] for name in releases})
-    anchors = 3 if around == "whitened" else 2  # and a gradient that calibrates probabilities
-    assert gradients / anchors * 2 / changes == pytest.approx(0.25 / 0.75)
-
-
-def test_clips_follow_released_lengths():
-    """No clip is fixed in the plan, since no length is known yet; each is executed by the curator."""
-    for around in STAGES.values():
-        for inner in INNER.values():
-            domain = problem(Logistic()).domain(Budget(1.0).neighbors, Logistic())
-            inner_queries = {"noisy_gradient", "noisy_gradient_change", "noisy_squared_norms"}
-            for release in around(inner).plan(domain, Logistic(), NoPenalty()).releases:
-                assert release.clip is None or release.query not in inner_queries
 
 
 ONE_SHOT = {
@@ -132,9 +63,6 @@ def test_the_plan_covers_what_is_minimized_on_recoded_rows(loss, other):
     curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6)), loss)
     with pytest.raises(PlanViolation, match="priced for another"):
         solver.solve(curator, NoPenalty())
-
-
-# --------------------------------------------------------------------------------------------------- replay
 
 
 # --------------------------------------------------------------------------------------- the limit without noise
