@@ -1,6 +1,6 @@
 """Bugs in sums over the parts of a cluster: a part counted twice, left out, or not the one that it was."""
 
-from tests.promises.mutants.mutant import Edit, Mutant
+from tests.promises.mutants.mutant import Edit, Mutant, bug
 
 _TALLY = "curator/clusters/tasks.py"
 _REMOTE = "curator/clusters/remote.py"
@@ -9,52 +9,58 @@ _FITS = "tests/curator/clusters/test_dask.py"
 _SCORES = "tests/curator/clusters/test_scores.py"
 
 MUTANTS = (
-    Mutant(
+    bug(
         "late answers counted",
         "A task that the scheduler ran twice answers twice, and the second answer takes the place of the first.",
-        (Edit(_TALLY, "self._told.setdefault(answer.part, answer.told)", "self._told[answer.part] = answer.told"),),
-        (f"{_TESTS}::test_a_second_answer_of_a_part_is_dropped[other]",),
+        _TALLY,
+        "self._told.setdefault(answer.part, answer.told)",
+        "self._told[answer.part] = answer.told",
+        f"{_TESTS}::test_a_second_answer_of_a_part_is_dropped[other]",
         "['a', 'b', 'c']",
     ),
-    Mutant(
+    bug(
         "parts left out",
         "A part that gives no answer is missing from the sum, and other passes have it.",
-        (Edit(_TALLY, "if self._told.keys() != self._seals.keys():", "if not self._told:"),),
-        (f"{_TESTS}::test_a_part_that_is_left_out_ends_the_fit",),
+        _TALLY,
+        "if self._told.keys() != self._seals.keys():",
+        "if not self._told:",
+        f"{_TESTS}::test_a_part_that_is_left_out_ends_the_fit",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "a part counted twice",
         "The first part is added to the sum twice: its records count double.",
-        (Edit(_TALLY, "    for part in told:\n", "    for part in [told[0], *told]:\n"),),
-        (f"{_TESTS}::test_sums_are_added_exactly_and_of_one_shape",),
+        _TALLY,
+        "    for part in told:\n",
+        "    for part in [told[0], *told]:\n",
+        f"{_TESTS}::test_sums_are_added_exactly_and_of_one_shape",
         "added(parts).tolist() ==",
     ),
-    Mutant(
+    bug(
         "other records in a later pass",
         "A part is made again from a file that has changed, and passes see different records.",
-        (Edit(_TALLY, "if seal is not None and answer.seal != seal:", "if seal is not None and answer.seal is None:"),),
-        (f"{_TESTS}::test_a_part_that_is_not_what_it_was_ends_the_fit[bytes]",),
+        _TALLY,
+        "if seal is not None and answer.seal != seal:",
+        "if seal is not None and answer.seal is None:",
+        f"{_TESTS}::test_a_part_that_is_not_what_it_was_ends_the_fit[bytes]",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "samples by part",
         "Every part takes the numbers of the whole sample for its own: rows are drawn by their place in a part.",
-        (
-            Edit(
-                _REMOTE,
-                "return [question.of_units(first, last) for first, last in pairwise(self._edges)]",
-                "return [question.of_units(0, last - first) for first, last in pairwise(self._edges)]",
-            ),
-        ),
-        (f"{_FITS}::test_a_sample_does_not_depend_on_the_parts[2]",),
+        _REMOTE,
+        "return [question.of_units(first, last) for first, last in pairwise(self._edges)]",
+        "return [question.of_units(0, last - first) for first, last in pairwise(self._edges)]",
+        f"{_FITS}::test_a_sample_does_not_depend_on_the_parts[2]",
         "bits(fitted(",
     ),
-    Mutant(
+    bug(
         "persons of different readings",
         "Parts of persons that were gathered from different readings of a table are taken together.",
-        (Edit(_REMOTE, "if len(set(sources)) > 1:", "if len(set(sources)) > 99:"),),
-        ("tests/curator/clusters/test_persons.py::test_pieces_of_different_readings_end_the_fit",),
+        _REMOTE,
+        "if len(set(sources)) > 1:",
+        "if len(set(sources)) > 99:",
+        "tests/curator/clusters/test_persons.py::test_pieces_of_different_readings_end_the_fit",
         "DID NOT RAISE",
     ),
     Mutant(
@@ -77,101 +83,79 @@ MUTANTS = (
         ("tests/curator/clusters/test_persons.py::test_pieces_that_come_in_any_order_are_counted_once",),
         "found == expected",
     ),
-    Mutant(
+    bug(
         "a person's rows dealt twice",
         "Rows that go to a later part go to the part before it, too: their persons count in both.",
-        (
-            Edit(
-                "curator/clusters/persons.py",
-                "mine = order[edges[part] : edges[part + 1]]",
-                "mine = order[edges[part] : edges[min(part + 2, dealing.parts)]]",
-            ),
-        ),
-        ("tests/curator/clusters/test_failures.py::test_answers_that_come_twice_are_counted_once[score of persons]",),
+        "curator/clusters/persons.py",
+        "mine = order[edges[part] : edges[part + 1]]",
+        "mine = order[edges[part] : edges[min(part + 2, dealing.parts)]]",
+        "tests/curator/clusters/test_failures.py::test_answers_that_come_twice_are_counted_once[score of persons]",
         "changed its size",
     ),
-    Mutant(
+    bug(
         "a part of persons that takes what comes",
         "A new part does not ask whether it got one piece of every part that was read.",
-        (
-            Edit(
-                "curator/clusters/persons.py",
-                "if [piece.number for piece in pieces] != list(range(len(pieces))):",
-                "if not pieces:",
-            ),
-        ),
-        (
-            "tests/curator/clusters/test_failures.py"
-            "::test_rows_of_persons_that_are_dealt_wrongly_end_it[twice-search of persons]",
-        ),
+        "curator/clusters/persons.py",
+        "if [piece.number for piece in pieces] != list(range(len(pieces))):",
+        "if not pieces:",
+        "tests/curator/clusters/test_failures.py"
+        "::test_rows_of_persons_that_are_dealt_wrongly_end_it[twice-search of persons]",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "scored rows without their persons",
         "Each row of a person counts as a record of its own in a score on a cluster.",
-        (
-            Edit(
-                _TALLY,
-                "self.how.scaling, persons, storage=MEMORY",
-                "self.how.scaling, None, storage=MEMORY",
-            ),
-        ),
-        (f"{_SCORES}::test_every_metric_has_the_bits_of_memory[True-accuracy]",),
+        _TALLY,
+        "self.how.scaling, persons, storage=MEMORY",
+        "self.how.scaling, None, storage=MEMORY",
+        f"{_SCORES}::test_every_metric_has_the_bits_of_memory[True-accuracy]",
         "to_text()",
     ),
-    Mutant(
+    bug(
         "a score charged on a cluster that cannot answer",
         "Workers are looked at before the charge of a fit only.",
-        (
-            Edit(
-                "curator/private_data.py",
-                "        if self.__stream is not None and self.__stream.elsewhere is not None:\n"
-                "            self.__stream.elsewhere.check(priced.plan, loss)\n",
-                "        if opens and self.__stream is not None and self.__stream.elsewhere is not None:\n"
-                "            self.__stream.elsewhere.check(priced.plan, loss)\n",
-            ),
-        ),
-        (f"{_SCORES}::test_other_code_on_a_worker_is_refused_before_the_charge",),
+        "curator/private_data.py",
+        "        if self.__stream is not None and self.__stream.elsewhere is not None:\n"
+        "            self.__stream.elsewhere.check(priced.plan, loss)\n",
+        "        if opens and self.__stream is not None and self.__stream.elsewhere is not None:\n"
+        "            self.__stream.elsewhere.check(priced.plan, loss)\n",
+        f"{_SCORES}::test_other_code_on_a_worker_is_refused_before_the_charge",
         "fits",
     ),
-    Mutant(
+    bug(
         "held-out persons fitted on",
         "The persons of one part of a search are found by their numbers in memory, not by those on the cluster.",
-        (Edit(_REMOTE, "            here[order[chosen]] = True\n", "            here[chosen] = True\n"),),
-        ("tests/curator/clusters/test_searches.py::test_a_search_has_the_bits_of_memory[persons-2]",),
+        _REMOTE,
+        "            here[order[chosen]] = True\n",
+        "            here[chosen] = True\n",
+        "tests/curator/clusters/test_searches.py::test_a_search_has_the_bits_of_memory[persons-2]",
         "released(",
     ),
-    Mutant(
+    bug(
         "a search over rows that change",
         "A part that was read again, with other rows, is encoded all the same for a later run.",
-        (Edit(_TALLY, "if part.seal != chosen.seal or not", "if not"),),
-        ("tests/curator/clusters/test_searches.py::test_parts_that_are_made_again_of_other_rows_end_the_search",),
+        _TALLY,
+        "if part.seal != chosen.seal or not",
+        "if not",
+        "tests/curator/clusters/test_searches.py::test_parts_that_are_made_again_of_other_rows_end_the_search",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "a message of another version",
         "A message is read whatever its version, and its values may mean something else.",
-        (
-            Edit(
-                "curator/clusters/messages.py",
-                "    if (name, version) != (_NAME, VERSION):\n",
-                "    if name != _NAME:\n",
-            ),
-        ),
-        ("tests/curator/clusters/test_messages.py::test_what_does_not_fit_is_refused[another version]",),
+        "curator/clusters/messages.py",
+        "    if (name, version) != (_NAME, VERSION):\n",
+        "    if name != _NAME:\n",
+        "tests/curator/clusters/test_messages.py::test_what_does_not_fit_is_refused[another version]",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "words of a worker's error",
         "What a task raises is passed on with its words, which may quote a cell.",
-        (
-            Edit(
-                "curator/clusters/tasks.py",
-                '        except Exception:\n            return Failed("a worker could not do its part")\n',
-                "        except Exception as error:\n            return Failed(str(error))\n",
-            ),
-        ),
-        ("tests/curator/clusters/test_tasks.py::test_an_error_is_returned_without_its_words",),
+        "curator/clusters/tasks.py",
+        '        except Exception:\n            return Failed("a worker could not do its part")\n',
+        "        except Exception as error:\n            return Failed(str(error))\n",
+        "tests/curator/clusters/test_tasks.py::test_an_error_is_returned_without_its_words",
         "SENTINEL not in repr(found)",
     ),
 )

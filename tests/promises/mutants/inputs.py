@@ -1,394 +1,277 @@
 """Bugs at the door: facts read from the records, and records that speak."""
 
-from tests.promises.mutants.mutant import Edit, Mutant
+from tests.promises.mutants.mutant import bug
 
 _REPLAY = "tests/promises/test_sensitivity.py::test_every_pair_of_neighbors"
 
 MUTANTS = (
-    Mutant(
+    bug(
         "every threshold a unit of its own",
         "The rows of a record of an ordered class are bounded one by one, so that a record adds K - 1 contributions.",
-        (
-            Edit(
-                "curator/records/thresholds.py",
-                "yield Block(*flat, np.repeat(persons, count), None, *beside)",
-                "yield Block(*flat, np.arange(count * (done - rows), count * done), None, *beside)",
-            ),
-        ),
-        (
-            "tests/models/test_ordinal.py::"
-            "test_no_record_moves_an_answer_by_more_than_one_contribution[zero_out-records]",
-        ),
+        "curator/records/thresholds.py",
+        "yield Block(*flat, np.repeat(persons, count), None, *beside)",
+        "yield Block(*flat, np.arange(count * (done - rows), count * done), None, *beside)",
+        "tests/models/test_ordinal.py::test_no_record_moves_an_answer_by_more_than_one_contribution[zero_out-records]",
         "of the sensitivity",
     ),
-    Mutant(
+    bug(
         "a curve's norm without its bends",
         "The declared norm of a curve's features counts its line alone, so that rows are longer than declared.",
-        (
-            Edit(
-                "curator/tables/encode.py",
-                "norm = np.sqrt((nodes**2 + np.square(controls).sum(axis=2)).max())",
-                "norm = np.sqrt((nodes**2).max())",
-            ),
-        ),
-        ("tests/curator/tables/test_curves.py::test_the_norm_holds_everywhere_and_is_nearly_reached[knots3]",),
+        "curator/tables/encode.py",
+        "norm = np.sqrt((nodes**2 + np.square(controls).sum(axis=2)).max())",
+        "norm = np.sqrt((nodes**2).max())",
+        "tests/curator/tables/test_curves.py::test_the_norm_holds_everywhere_and_is_nearly_reached[knots3]",
         "assert",
     ),
-    Mutant(
+    bug(
         "a stream's labels as they are",
         "A position that is no class stays a target: its slope is as large as the position.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "np.where((y >= 0) & (y < self.n_classes) & (y == np.floor(y)), y, np.nan)",
-                "np.where(y == y, y, np.nan)",
-            ),
-        ),
-        ("tests/curator/records/test_stream.py::test_a_position_of_no_class_makes_its_record_null[2.0]",),
+        "curator/records/admission.py",
+        "np.where((y >= 0) & (y < self.n_classes) & (y == np.floor(y)), y, np.nan)",
+        "np.where(y == y, y, np.nan)",
+        "tests/curator/records/test_stream.py::test_a_position_of_no_class_makes_its_record_null[2.0]",
         "Arrays are not equal",
     ),
-    Mutant(
+    bug(
         "negative counts",
         "Poisson losses take targets below 0, where their slopes are steeper than the bound that noise is scaled by.",
-        (
-            Edit(
-                "curator/private_data.py", "            refuse_negative_counts(self.bounds.target)", "            pass"
-            ),
-        ),
-        (
-            "tests/curator/test_private_data.py::"
-            "test_the_bound_on_slopes_holds_for_every_target_that_is_admitted[Poisson(limit=1.0)-(-3.0, 3.0)]",
-        ),
+        "curator/private_data.py",
+        "            refuse_negative_counts(self.bounds.target)",
+        "            pass",
+        "tests/curator/test_private_data.py::"
+        "test_the_bound_on_slopes_holds_for_every_target_that_is_admitted[Poisson(limit=1.0)-(-3.0, 3.0)]",
         "<= most",
     ),
-    Mutant(
+    bug(
         "a center that is lost",
         "Features are centered at the middle of their range, and the intercept does not take the center back.",
-        (
-            Edit(
-                "curator/records/recoding.py",
-                " * w[features] - self.center @ slopes + self.target_center\n",
-                " * w[features] + self.target_center\n",
-            ),
-        ),
-        ("tests/models/test_centering.py::test_the_shifted_table_is_the_same_problem[DPRidge]",),
+        "curator/records/recoding.py",
+        " * w[features] - self.center @ slopes + self.target_center\n",
+        " * w[features] + self.target_center\n",
+        "tests/models/test_centering.py::test_the_shifted_table_is_the_same_problem[DPRidge]",
         "Not equal to tolerance",
     ),
-    Mutant(
+    bug(
         "a target's center that is lost",
         "A numeric target is centered at the middle of its range, and the intercept does not take the center back.",
-        (
-            Edit(
-                "models/fit.py",
-                "target_center=target_center, target_scale=target_scale)",
-                "target_scale=target_scale)",
-            ),
-        ),
-        ("tests/models/test_centering.py::test_the_shifted_targets_are_the_same_problem",),
+        "models/fit.py",
+        "target_center=target_center, target_scale=target_scale)",
+        "target_scale=target_scale)",
+        "tests/models/test_centering.py::test_the_shifted_targets_are_the_same_problem",
         "Not equal to tolerance",
     ),
-    Mutant(
+    bug(
         "a center that is subtracted twice",
         "A row is centered before it is encoded, and then again: every value lands on the end of its range.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "            return np.asarray(block - self.center)\n",
-                "            return np.asarray(block - 2.0 * self.center)\n",
-            ),
-        ),
-        ("tests/models/test_centering.py::test_the_shifted_table_is_the_same_problem[DPRidge]",),
+        "curator/records/admission.py",
+        "            return np.asarray(block - self.center)\n",
+        "            return np.asarray(block - 2.0 * self.center)\n",
+        "tests/models/test_centering.py::test_the_shifted_table_is_the_same_problem[DPRidge]",
         "Not equal to tolerance",
     ),
-    Mutant(
+    bug(
         "n from the data",
         "Under add_remove the number of records is read from the table.",
-        (
-            Edit(
-                "curator/private_data.py",
-                "        if not neighbors.n_is_public:\n            return declared\n",
-                "        if not neighbors.n_is_public:\n            return declared or int(self.__X.shape[0])\n",
-            ),
-        ),
-        (f"{_REPLAY}[logistic-add_remove]",),
+        "curator/private_data.py",
+        "        if not neighbors.n_is_public:\n            return declared\n",
+        "        if not neighbors.n_is_public:\n            return declared or int(self.__X.shape[0])\n",
+        f"{_REPLAY}[logistic-add_remove]",
         "attribute: coef_",
     ),
-    Mutant(
+    bug(
         "n of a stream from the data",
         "Under add_remove a stream that is read once may end elsewhere than declared, and an error says so.",
-        (
-            Edit(
-                "curator/private_data.py",
-                "        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:\n",
-                "        if False:\n",
-            ),
-        ),
-        ("tests/curator/tables/test_frames.py::test_the_number_of_rows_is_not_told_under_add_remove",),
+        "curator/private_data.py",
+        "        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:\n",
+        "        if False:\n",
+        "tests/curator/tables/test_frames.py::test_the_number_of_rows_is_not_told_under_add_remove",
         "as many rows as the schema declares",
     ),
-    Mutant(
+    bug(
         "classes from the data",
         "Labels that were not declared are read from y.",
-        (
-            Edit(
-                "models/base.py",
-                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
-                '        if getattr(self, "classes", ()) is None and declared(self.bounds).classes is None:\n'
-                "            self.classes = tuple(np.unique(y).tolist())\n"
-                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
-            ),
-        ),
-        ("tests/models/test_fit.py::test_classes_must_be_declared[DPLogisticRegression]",),
+        "models/base.py",
+        "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
+        '        if getattr(self, "classes", ()) is None and declared(self.bounds).classes is None:\n'
+        "            self.classes = tuple(np.unique(y).tolist())\n"
+        "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
+        "tests/models/test_fit.py::test_classes_must_be_declared[DPLogisticRegression]",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "labels that are no class",
         "A score takes a stream's labels as they are: one that was not declared ends the score with an error.",
-        (
-            Edit(
-                "curator/metrics/row_values.py",
-                "(self.model, margins, self.model.valid_targets(targets))",
-                "(self.model, margins, targets)",
-            ),
-        ),
-        ("tests/promises/test_sensitivity.py::test_every_score_in_other_containers_and_by_group[brier-stream]",),
+        "curator/metrics/row_values.py",
+        "(self.model, margins, self.model.valid_targets(targets))",
+        "(self.model, margins, targets)",
+        "tests/promises/test_sensitivity.py::test_every_score_in_other_containers_and_by_group[brier-stream]",
         "label outside the set",
     ),
-    Mutant(
+    bug(
         "a row in every group",
         "A row's number is counted in the place of each group, so that groups are not free.",
-        (
-            Edit(
-                "curator/metrics/row_values.py",
-                "    cells = 2 * place[inside, None] + np.arange(2)\n",
-                "    squares = np.tile(squares, size)\n"
-                "    ends = size * ends\n"
-                "    cells = np.tile(np.arange(2 * size), (len(squares), 1))\n",
-            ),
-        ),
-        ("tests/models/test_scores.py::test_a_row_is_in_one_group_only[replace_one]",),
+        "curator/metrics/row_values.py",
+        "    cells = 2 * place[inside, None] + np.arange(2)\n",
+        "    squares = np.tile(squares, size)\n"
+        "    ends = size * ends\n"
+        "    cells = np.tile(np.arange(2 * size), (len(squares), 1))\n",
+        "tests/models/test_scores.py::test_a_row_is_in_one_group_only[replace_one]",
         "assert",
     ),
-    Mutant(
+    bug(
         "target range from the data",
         "A range that was not declared is read from y.",
-        (
-            Edit(
-                "models/base.py",
-                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
-                '        if getattr(self, "target", ()) is None and declared(self.bounds).target is None:\n'
-                "            self.target = (float(min(y)), float(max(y)))\n"
-                "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
-            ),
-        ),
-        ("tests/models/test_fit.py::test_targets_must_be_declared[DPLinearRegression]",),
+        "models/base.py",
+        "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
+        '        if getattr(self, "target", ()) is None and declared(self.bounds).target is None:\n'
+        "            self.target = (float(min(y)), float(max(y)))\n"
+        "        bounds, loss = self._declared()\n        warn_of_autolog()\n",
+        "tests/models/test_fit.py::test_targets_must_be_declared[DPLinearRegression]",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "target range from the data, in the curator",
         "The same behind the estimators, for whoever opens the records with a plan of their own.",
-        (
-            Edit(
-                "curator/private_data.py",
-                "        if self.bounds.target is None:\n",
-                "        if self.bounds.target is None:\n"
-                "            return float(np.min(self.__y)), float(np.max(self.__y))\n"
-                "        if self.bounds.target is None:\n",
-            ),
-        ),
-        ("tests/promises/mutants/test_killers.py::test_a_curator_reads_no_target_range_from_the_data",),
+        "curator/private_data.py",
+        "        if self.bounds.target is None:\n",
+        "        if self.bounds.target is None:\n"
+        "            return float(np.min(self.__y)), float(np.max(self.__y))\n"
+        "        if self.bounds.target is None:\n",
+        "tests/promises/mutants/test_killers.py::test_a_curator_reads_no_target_range_from_the_data",
         "DID NOT RAISE",
     ),
-    Mutant(
+    bug(
         "NaN passes the clip",
         "Infinite values make a record null, and a missing value does not.",
-        (
-            Edit(
-                "curator/kernels/encode.py",
-                "finite &= abs(source[j]) < np.inf  # False for NaN too",
-                "finite &= abs(source[j]) != np.inf",
-            ),
-        ),
-        ("tests/promises/test_hostile_records.py::test_a_bad_value_makes_its_record_null_and_nothing_shows[nan]",),
+        "curator/kernels/encode.py",
+        "finite &= abs(source[j]) < np.inf  # False for NaN too",
+        "finite &= abs(source[j]) != np.inf",
+        "tests/promises/test_hostile_records.py::test_a_bad_value_makes_its_record_null_and_nothing_shows[nan]",
         "exact.tolist() == alone.tolist()",
     ),
-    Mutant(
+    bug(
         "an unknown label is a class",
         "A label outside the declared set counts as the first class.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "    out = np.full(len(labels), np.nan)\n",
-                "    out = np.zeros(len(labels))\n",
-            ),
-        ),
-        (
-            "tests/promises/test_hostile_records.py"
-            "::test_a_label_outside_the_declared_makes_its_record_null[one output-ndarray-int8]",
-        ),
+        "curator/records/admission.py",
+        "    out = np.full(len(labels), np.nan)\n",
+        "    out = np.zeros(len(labels))\n",
+        "tests/promises/test_hostile_records.py"
+        "::test_a_label_outside_the_declared_makes_its_record_null[one output-ndarray-int8]",
         "assert measure(GOOD, y, BOUNDS, loss).exact.tolist() == alone.tolist()",
     ),
-    Mutant(
+    bug(
         "a cell in an exception",
         "A cell that is no number is named in an error.",
-        (
-            Edit(
-                "scalars.py",
-                "    try:\n        return convert(cell)\n"
-                "    except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number\n"
-                "        return math.nan\n",
-                "    return convert(cell)\n",
-            ),
-        ),
-        (
-            "tests/promises/test_hostile_records.py::test_a_cell_that_is_no_number_makes_the_record_null_in_silence[str-SECRET]",
-        ),
+        "scalars.py",
+        "    try:\n        return convert(cell)\n"
+        "    except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number\n"
+        "        return math.nan\n",
+        "    return convert(cell)\n",
+        "tests/promises/test_hostile_records.py::test_a_cell_that_is_no_number_makes_the_record_null_in_silence[str-SECRET]",
         "ValueError: could not convert string to float",
     ),
-    Mutant(
+    bug(
         "a warning about a record",
         "Records that do not count are mentioned in a warning.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "    valid = np.isfinite(targets)\n",
-                "    valid = np.isfinite(targets)\n"
-                "    if not valid.all():\n"
-                "        __import__('warnings').warn('some records have no target', stacklevel=2)\n",
-            ),
-        ),
-        (f"{_REPLAY}[logistic-zero_out]",),
+        "curator/records/admission.py",
+        "    valid = np.isfinite(targets)\n",
+        "    valid = np.isfinite(targets)\n"
+        "    if not valid.all():\n"
+        "        __import__('warnings').warn('some records have no target', stacklevel=2)\n",
+        f"{_REPLAY}[logistic-zero_out]",
         "warned",
     ),
-    Mutant(
+    bug(
         "an attribute with a value of the data",
         "The fitted model keeps the mean of the targets for convenience.",
-        (
-            Edit(
-                "models/base.py",
-                "        self._finish(bounds)\n",
-                "        self.mean_target_ = float(np.nanmean(np.asarray(y, dtype=float)))\n"
-                "        self._finish(bounds)\n",
-            ),
-        ),
-        ("tests/promises/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",),
+        "models/base.py",
+        "        self._finish(bounds)\n",
+        "        self.mean_target_ = float(np.nanmean(np.asarray(y, dtype=float)))\n        self._finish(bounds)\n",
+        "tests/promises/mutants/test_killers.py::test_the_audit_by_replay_refutes_nothing",
         "attribute: mean_target_",
     ),
-    Mutant(
+    bug(
         "a recipe that counts exactly",
         "Under add_remove the default divides by the number of records in place of a noisy one.",
-        (
-            Edit(
-                "default/recipe.py",
-                "n, admitted = public_count(curator), curator.domain",
-                "n, admitted = float(curator._session.engine.n_units), curator.domain",
-            ),
-        ),
-        ("tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-squared-add_remove]",),
+        "default/recipe.py",
+        "n, admitted = public_count(curator), curator.domain",
+        "n, admitted = float(curator._session.engine.n_units), curator.domain",
+        "tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-squared-add_remove]",
         "of its sensitivity",
     ),
-    Mutant(
+    bug(
         "a radius from the records",
         "Weighted steps count rows in full as far as the rows of this table reach.",
-        (
-            Edit(
-                "default/recipe.py",
-                "reach = min(self.weight_radius * rows.length, ",
-                "reach = (1 + 1e-9 * curator._session.admitted.records.norms.sum()) * "
-                "min(self.weight_radius * rows.length, ",
-            ),
-        ),
-        ("tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-logistic-add_remove]",),
+        "default/recipe.py",
+        "reach = min(self.weight_radius * rows.length, ",
+        "reach = (1 + 1e-9 * curator._session.admitted.records.norms.sum()) * min(self.weight_radius * rows.length, ",
+        "tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-logistic-add_remove]",
         "another lattice",
     ),
-    Mutant(
+    bug(
         "a calibration from the records",
         "Calibration starts where the records' own lengths say, not where released values do.",
-        (
-            Edit(
-                "solvers/calibration.py",
-                "    weigh = np.zeros_like(precision)\n",
-                "    weigh = np.zeros_like(precision)\n"
-                "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
-            ),
-        ),
-        ("tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",),
+        "solvers/calibration.py",
+        "    weigh = np.zeros_like(precision)\n",
+        "    weigh = np.zeros_like(precision)\n"
+        "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
+        "tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",
         "attribute: coef_",
     ),
-    Mutant(
+    bug(
         "ranges from the data",
         "Declared ranges are replaced by the largest value in the table.",
-        (
-            Edit(
-                "curator/private_data.py",
-                "        if is_stream(X) and (y is not None or groups is not None):\n",
-                "        bounds = Bounds(float(np.nanmax(np.abs(X))), classes=bounds.classes)\n"
-                "        if is_stream(X) and (y is not None or groups is not None):\n",
-            ),
-        ),
-        (f"{_REPLAY}[logistic-replace_one]",),
+        "curator/private_data.py",
+        "        if is_stream(X) and (y is not None or groups is not None):\n",
+        "        bounds = Bounds(float(np.nanmax(np.abs(X))), classes=bounds.classes)\n"
+        "        if is_stream(X) and (y is not None or groups is not None):\n",
+        f"{_REPLAY}[logistic-replace_one]",
         "attribute: ",
     ),
-    Mutant(
+    bug(
         "missing cells are refused",
         "A table with a missing cell is an error: it tells that somebody's cell is missing.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "    array = values if isinstance(values, np.ndarray) else as_array(values)\n"
-                '    if array.dtype.kind in "fiub":\n',
-                "    array = values if isinstance(values, np.ndarray) else as_array(values)\n"
-                '    if array.dtype.kind == "f" and not np.isfinite(array).all():\n'
-                '        raise ValueError("Input X contains NaN.")\n'
-                '    if array.dtype.kind in "fiub":\n',
-            ),
-        ),
-        (f"{_REPLAY}[logistic-replace_one]",),
+        "curator/records/admission.py",
+        "    array = values if isinstance(values, np.ndarray) else as_array(values)\n"
+        '    if array.dtype.kind in "fiub":\n',
+        "    array = values if isinstance(values, np.ndarray) else as_array(values)\n"
+        '    if array.dtype.kind == "f" and not np.isfinite(array).all():\n'
+        '        raise ValueError("Input X contains NaN.")\n'
+        '    if array.dtype.kind in "fiub":\n',
+        f"{_REPLAY}[logistic-replace_one]",
         "raised",
     ),
-    Mutant(
+    bug(
         "a line about the records",
         "The largest target is printed for information.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "    valid = np.isfinite(targets)\n",
-                "    valid = np.isfinite(targets)\n    print('records without a target:', int((~valid).sum()))\n",
-            ),
-        ),
-        (f"{_REPLAY}[logistic-zero_out]",),
+        "curator/records/admission.py",
+        "    valid = np.isfinite(targets)\n",
+        "    valid = np.isfinite(targets)\n    print('records without a target:', int((~valid).sum()))\n",
+        f"{_REPLAY}[logistic-zero_out]",
         "printed",
     ),
-    Mutant(
+    bug(
         "a log entry about the records",
         "How many records have no target is logged.",
-        (
-            Edit(
-                "curator/records/admission.py",
-                "    valid = np.isfinite(targets)\n",
-                "    valid = np.isfinite(targets)\n"
-                "    __import__('logging').getLogger('discreet').warning('%d records', int(valid.sum()))\n",
-            ),
-        ),
-        (f"{_REPLAY}[logistic-zero_out]",),
+        "curator/records/admission.py",
+        "    valid = np.isfinite(targets)\n",
+        "    valid = np.isfinite(targets)\n"
+        "    __import__('logging').getLogger('discreet').warning('%d records', int(valid.sum()))\n",
+        f"{_REPLAY}[logistic-zero_out]",
         "logged",
     ),
-    Mutant(
+    bug(
         "noise by the records",
         "The noise multiplier follows the lengths of the rows in this table.",
-        (
-            Edit(
-                "curator/session.py",
-                "unit_for(self.multiplier(release), factor, clip, self.largest_n)",
-                "unit_for(\n"
-                "                self.multiplier(release) * (1 + 1e-6 * float(self.admitted.records.norms.sum())),\n"
-                "                factor,\n"
-                "                clip,\n"
-                "                self.largest_n,\n"
-                "            )",
-            ),
-        ),
-        (f"{_REPLAY}[logistic-replace_one]",),
+        "curator/session.py",
+        "unit_for(self.multiplier(release), factor, clip, self.largest_n)",
+        "unit_for(\n"
+        "                self.multiplier(release) * (1 + 1e-6 * float(self.admitted.records.norms.sum())),\n"
+        "                factor,\n"
+        "                clip,\n"
+        "                self.largest_n,\n"
+        "            )",
+        f"{_REPLAY}[logistic-replace_one]",
         "another lattice",
     ),
 )

@@ -47,6 +47,11 @@ class Mutant:
         return tuple(dict.fromkeys(edit.path for edit in self.edits))
 
 
+def bug(name: str, wrong: str, path: str, old: str, new: str, killers: str | tuple[str, ...], says: str) -> Mutant:
+    """Return a mutant of one edit."""
+    return Mutant(name, wrong, (Edit(path, old, new),), (killers,) if isinstance(killers, str) else killers, says)
+
+
 def edited(mutant: Mutant, source: Path = SOURCE) -> dict[str, str]:
     """The changed files' new texts, by path."""
     texts = {path: (source / path).read_text(encoding="utf-8") for path in mutant.paths}
