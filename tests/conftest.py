@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from discreet.accounting import objective_perturbation, priced_plan, pricing
-from discreet.curator.lattice.entropy import Entropy, SeededEntropy, use_entropy
+from discreet.accounting import objective_perturbation, pricing
+from discreet.curator.noise import Entropy, SeededEntropy, use_entropy
 from tests.levels import pytest_collection_modifyitems  # noqa: F401  a hook
 
 pytest_plugins = ["pytester"]
@@ -47,7 +47,7 @@ def no_configured_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 @pytest.fixture(autouse=True)
 def _no_cached_prices(request: pytest.FixtureRequest) -> Iterator[None]:
     """Prices and noise are cached: a test that patches something starts and ends without any."""
-    caches = (pricing._price, priced_plan._noise_for, objective_perturbation.loss_bound)
+    caches = (pricing._price, pricing._noise_for, objective_perturbation.loss_bound)
     patched = "monkeypatch" in request.fixturenames
     for cached in caches if patched else ():
         cached.cache_clear()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.curator.noise import SeededEntropy
 
 
 class Buffered(SeededEntropy):

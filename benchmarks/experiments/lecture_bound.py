@@ -13,7 +13,7 @@ from benchmarks.experiments.logistic_cube import logistic_cube
 from benchmarks.experiments.private_fit import private_fit
 from benchmarks.pages.bound_panels import BoundPanel, bound_panels
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.losses import Logistic

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.seeded import SeededWords
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget
 from discreet.curator import PrivateData, use_entropy

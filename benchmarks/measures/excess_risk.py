@@ -6,7 +6,7 @@ from benchmarks.methods.setting import Setting
 from benchmarks.methods.tuned import Method
 from benchmarks.problems.linear import Problem
 from benchmarks.seeded import SeededWords
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
 from discreet.curator import PrivateData, use_entropy
 from discreet.losses import Squared

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
-from discreet.curator.lattice.lattice import COARSE, place_weights, unit_for
+from discreet.curator.lattice import COARSE, place_weights, unit_for
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records.admission import Records, admit, scaling_for
 from discreet.losses import Logistic

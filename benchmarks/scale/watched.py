@@ -23,7 +23,7 @@ class Stages:
         return {f"{name} x {self._passes[name]}": taken for name, taken in self._seconds.items()}
 
     def __enter__(self) -> Self:
-        from discreet.curator.engines import local as parts
+        from discreet.curator import engines as parts
         from discreet.curator.records import recoding
 
         for place, name, stage in (

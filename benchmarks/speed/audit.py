@@ -7,7 +7,7 @@ from benchmarks.measures.timing_rows import Goal, Row, at_least, at_most
 from benchmarks.sizes import size
 from discreet import audit
 from discreet.audit import Audit
-from discreet.audit.solver_cases import BOUNDS, audited, neighbors_of, solver_cases
+from discreet.audit.guessing import BOUNDS, audited, neighbors_of, solver_cases
 from discreet.budget import Neighbors
 from discreet.curator import session
 

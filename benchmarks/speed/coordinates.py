@@ -20,13 +20,13 @@ from benchmarks.measures.timing_rows import Goal, Row, at_least, at_most
 from benchmarks.sizes import size
 from benchmarks.speed import sparse
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import Curator
-from discreet.curator.engines.local import DenseEngine, SparseEngine
-from discreet.curator.lattice.lattice import on_weight_grid, weight_room, weight_scale
-from discreet.curator.queries.coordinates import CoordinateProgram, CoordinateQuery
+from discreet.curator.engines import DenseEngine, SparseEngine
+from discreet.curator.lattice import on_weight_grid, weight_room, weight_scale
+from discreet.curator.queries.gradients import CoordinateProgram, CoordinateQuery
 from discreet.curator.records.admission import admit, scaling_for
 from discreet.losses import Logistic, Squared
 from discreet.penalties import L1

@@ -14,8 +14,8 @@ from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.problems.logistic import clip_for, features_and_targets, query, records
 from benchmarks.sizes import size
 from discreet.curator import SystemEntropy
-from discreet.curator.engines.local import DenseEngine
-from discreet.curator.lattice.noise import rounded_gaussian
+from discreet.curator.engines import DenseEngine
+from discreet.curator.noise import rounded_gaussian
 
 P = 100
 PATIENCE = size(60, 0)

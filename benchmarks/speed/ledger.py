@@ -15,8 +15,8 @@ from benchmarks.problems.logistic import features_and_targets
 from benchmarks.sizes import size
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
-from discreet.accounting.priced_plan import price_plan
-from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.accounting.pricing import price_plan
+from discreet.curator.private_data import fingerprint_of
 from discreet.ledger import store as rows
 from discreet.ledger.chain import Entry
 from discreet.solvers import GradientDescent

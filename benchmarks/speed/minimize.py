@@ -18,7 +18,7 @@ from benchmarks.sizes import size
 from discreet import DPLogisticRegression
 from discreet.bounds import Bounds
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
-from discreet.curator.engines.local import DenseEngine
+from discreet.curator.engines import DenseEngine
 from discreet.curator.records.admission import Records, admit, scaling_for
 from discreet.losses import Logistic
 from discreet.solvers import ObjectivePerturbation

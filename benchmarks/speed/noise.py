@@ -9,7 +9,7 @@ from benchmarks.measures.timing import interleaved
 from benchmarks.measures.timing_rows import Row, at_least, at_most
 from benchmarks.sizes import size
 from discreet.curator import SystemEntropy
-from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
+from discreet.curator.noise import discrete_laplace, poisson_sample, rounded_gaussian
 
 COUNT, FEW, M = size(100_000, 1000), 4, 40
 N = size(1_000_000, 20_000)

@@ -18,11 +18,11 @@ from benchmarks.measures.timing_rows import INSTALL, Goal, Row, at_least
 from benchmarks.problems.logistic import blocks, clip_for, records
 from benchmarks.sizes import size
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget, Neighbors
 from discreet.curator import Curator
-from discreet.curator.engines.local import DenseEngine
+from discreet.curator.engines import DenseEngine
 from discreet.losses import Logistic
 
 N, P, BATCH = size(1_000_000, 10_000), 100, 1000

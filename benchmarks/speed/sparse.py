@@ -10,7 +10,7 @@ from benchmarks.measures.timing_rows import Row, at_most
 from benchmarks.problems.logistic import query
 from benchmarks.sizes import size
 from discreet.bounds import Bounds
-from discreet.curator.engines.local import SparseEngine
+from discreet.curator.engines import SparseEngine
 from discreet.curator.records.admission import admit, scaling_for
 
 N, P, STORED_A_ROW = size(100_000, 1000), size(10_000, 500), size(100, 20)

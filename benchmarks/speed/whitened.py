@@ -11,7 +11,7 @@ from benchmarks.measures.timing_rows import Row, at_most
 from benchmarks.problems.logistic import features_and_targets, records
 from benchmarks.sizes import size
 from discreet import DPLogisticRegression
-from discreet.curator.engines.local import DenseEngine
+from discreet.curator.engines import DenseEngine
 from discreet.curator.queries.moments import MomentQuery
 
 N, LARGE, P = size(100_000, 1000), size(1_000_000, 2000), 100

@@ -10,9 +10,9 @@ from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting import rdp
 from discreet.accounting.events import Laplace
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.lattice import for_a_scalar, unit_for
+from discreet.curator.lattice import for_a_scalar, unit_for
 from discreet.curator.session import observe
 from discreet.errors import PlanViolation
 from discreet.losses import Squared

@@ -12,8 +12,7 @@ from discreet.accounting import gaussian, pld
 from discreet.accounting.events import Gaussian, PerturbedMinimum, PureDP, TotalVariation
 from discreet.accounting.objective_perturbation import covers
 from discreet.accounting.plan import Perturbation, Plan, Release
-from discreet.accounting.priced_plan import calibrate
-from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.pricing import calibrate, epsilon_of
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from tests.accounting import published

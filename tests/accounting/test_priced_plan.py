@@ -11,8 +11,7 @@ from discreet import Bounds, Budget, Ledger
 from discreet.accounting import Plan, Release
 from discreet.accounting.events import Gaussian, NonPrivate
 from discreet.accounting.plan import AdaptivePlan
-from discreet.accounting.priced_plan import PricedPlan, calibrate, price_plan
-from discreet.accounting.pricing import Price, epsilon_of
+from discreet.accounting.pricing import Price, PricedPlan, calibrate, epsilon_of, price_plan
 from discreet.curator.private_data import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic

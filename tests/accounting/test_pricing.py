@@ -18,8 +18,7 @@ from discreet.accounting.events import (
     renyi_epsilon,
 )
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import calibrate
-from discreet.accounting.pricing import epsilon_of, price
+from discreet.accounting.pricing import calibrate, epsilon_of, price
 from discreet.budget import Budget
 from discreet.errors import AccountingError, Unsupported
 from tests.covering import covering

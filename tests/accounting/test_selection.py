@@ -27,7 +27,7 @@ from discreet.accounting.events import (
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.selection import Stopping
 from discreet.budget import Neighbors
-from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.curator.noise import SeededEntropy
 from discreet.errors import Unsupported
 from tests.covering import covering
 

@@ -15,10 +15,8 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
 from discreet.audit.replay_pair import differences
 from discreet.budget import Neighbors
-from discreet.curator import PrivateData, session
-from discreet.curator.engines import base
-from discreet.curator.lattice import noise
-from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, unit_for
+from discreet.curator import PrivateData, engines, noise, session
+from discreet.curator.lattice import COEFFICIENT_LIMIT, unit_for
 from discreet.curator.records import admission
 from discreet.testing import neighbor_pairs
 from tests.covering import covering
@@ -56,7 +54,7 @@ def no_clip(monkeypatch):
     def limits(reach, shares, bound):
         return np.where(reach > 0, COEFFICIENT_LIMIT, 0).astype(np.int32)
 
-    monkeypatch.setattr(base, "coefficient_limits", limits)
+    monkeypatch.setattr(engines, "coefficient_limits", limits)
 
 
 def half_the_noise(monkeypatch):

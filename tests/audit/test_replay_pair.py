@@ -10,7 +10,7 @@ import pytest
 
 from discreet import Budget
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.losses import Logistic

@@ -5,9 +5,8 @@ import pytest
 from scipy import stats
 
 from discreet import Neighbors, audit
-from discreet.audit.solver_cases import neighbors_of, solver_cases
-from discreet.curator import session
-from discreet.curator.lattice import noise
+from discreet.audit.guessing import neighbors_of, solver_cases
+from discreet.curator import noise, session
 from tests.audit.laws import NEVER, accuracy_of, most_exceptions, mu_of, power
 from tests.covering import covering
 

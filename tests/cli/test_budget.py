@@ -10,7 +10,7 @@ import pytest
 
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.cli.budget import _short, write_default
 from discreet.cli.terminal import UNSERVED
 from discreet.datasets import hospital

@@ -6,7 +6,7 @@ import pytest
 from distributed import LocalCluster
 
 from discreet.curator.tables import files
-from discreet.curator.tables.open import current_client
+from discreet.curator.tables.files import current_client
 from tests.cli.tables import SCHEMA, write_table
 
 FIT = ("fit", "table.csv", "--schema", "schema.toml", "--public", "--no-report", "--quiet", "--json")

@@ -5,8 +5,7 @@ import pytest
 
 from discreet.curator import known_draws
 from discreet.curator.known_draws import Check, entropy_check, law_check, poisson_check
-from discreet.curator.lattice.entropy import SystemEntropy
-from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
+from discreet.curator.noise import SystemEntropy, discrete_laplace, poisson_sample, rounded_gaussian
 from discreet.models import compile as compiling
 
 DRAWS = 50_000

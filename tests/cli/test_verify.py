@@ -3,7 +3,7 @@ import json
 import pytest
 
 from discreet import DPLogisticRegression
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.datasets import hospital
 
 

@@ -16,8 +16,8 @@ PLANTED = {
     "models": "from discreet.curator.kernels.gradients import gradient_over_tiles\n",
     "solvers": "from discreet.curator import session\n",
     "cli": "def late():\n    from discreet.curator.records import admission\n\n    return admission\n",
-    "report": "import discreet.curator.lattice.noise\n",
-    "audit": "from discreet.curator.lattice.entropy import use_entropy\n",
+    "report": "import discreet.curator.noise\n",
+    "audit": "from discreet.curator.noise import use_entropy\n",
     "testing": "from discreet.curator.session import observe\n",
 }
 """Ways to import the inside, each in a package that may not."""

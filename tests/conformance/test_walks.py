@@ -50,7 +50,7 @@ categories = ["x", "y"]
 ENDS = (
     ("curator/tables/files.py", "ParquetSource.__init__"),
     ("curator/tables/cells.py", "raw_numbers"),
-    ("curator/engines/local.py", "DenseEngine.__init__"),
+    ("curator/engines.py", "DenseEngine.__init__"),
 )
 INSIDE_A_FUNCTION = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>")
 

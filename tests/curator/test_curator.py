@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
-from discreet.curator.engines.base import Limits
+from discreet.curator.engines import Limits
 from discreet.curator.private_data import PrivateData
 from discreet.curator.session import observe
 from discreet.errors import PlanViolation, Unsupported

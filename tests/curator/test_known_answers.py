@@ -8,12 +8,12 @@ import pytest
 
 from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData, kernels, known_answers, known_draws
-from discreet.curator.kernels import coordinates, gradients, moments
+from discreet.curator.kernels import gradients, moments
 from discreet.curator.kernels.kernel import Kernel, _interpreted, plain_python
-from discreet.curator.lattice.entropy import chacha20_words
-from discreet.curator.lattice.lattice import COARSE, FINE
+from discreet.curator.lattice import COARSE, FINE
+from discreet.curator.noise import chacha20_words
 from discreet.errors import StaleKernels
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1
@@ -135,7 +135,7 @@ def test_code_compiled_against_another_file_is_found(monkeypatch):
 
 ASKED = {
     "coordinates": (
-        coordinates.coordinate_sums,
+        gradients.coordinate_sums,
         "noisy_coordinate_gradient",
         lambda curator: curator.noisy_coordinate_gradient(np.zeros(3), 0, clips=1.0),
     ),

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.accounting.pricing import price_plan
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.curator.private_data import PrivateData
 from discreet.curator.session import observe
 from discreet.errors import DiscreetError

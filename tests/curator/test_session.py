@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator.private_data import PrivateData
 from discreet.curator.session import schedule
 from discreet.errors import PlanViolation

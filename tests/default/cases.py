@@ -1,7 +1,7 @@
 """Recipes for tests: each in few steps, and together all that a recipe may ask."""
 
 from discreet import Budget
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.default import Recipe, Shares
 from discreet.penalties import NoPenalty
 from discreet.testing import seeded

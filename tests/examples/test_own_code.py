@@ -265,7 +265,7 @@ assert "mine" in registered_solvers()
 assert "discreet.solvers.mine" not in sys.modules, "nothing is imported for its name"
 from discreet.models.fit import solver_names
 from discreet.models.persist import _setting_class
-from discreet.audit.solver_cases import solver_case
+from discreet.audit.guessing import solver_case
 from discreet.losses.base import LOSSES
 print("mine" in solver_names(), _setting_class("Mine").__name__, solver_case("mine").name, LOSSES["mine"].__name__)
 from discreet.cli import main

@@ -18,7 +18,7 @@ from discreet import (
     DPLogisticRegression,
     DPRidge,
 )
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.noise import use_entropy
 from discreet.curator.session import observe
 from discreet.default import Recipe, rows, weighted
 from discreet.inference.intervals import log_concave_quantile

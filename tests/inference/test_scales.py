@@ -6,7 +6,7 @@ import pytest
 from benchmarks.problems.ugly import plain_fit
 from discreet import Bounds, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 from discreet.accounting.plan import Plan
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
 from discreet.curator import PrivateData
 from discreet.errors import Unsupported

@@ -24,7 +24,7 @@ from discreet.accounting.events import (
     PureDP,
     TotalVariation,
 )
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import store as rows

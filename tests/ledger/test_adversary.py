@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.events import Gaussian, PureDP
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
 from discreet.ledger.account import FREE, Account, charge_of, orders_for
 from tests.ledger.references import reference_limit, reference_mu

@@ -17,8 +17,7 @@ from discreet import (
     TableModel,
     private_score,
 )
-from discreet.accounting.cell_counts import ESTIMATED
-from discreet.accounting.certificate import LATER
+from discreet.accounting.certificate import ESTIMATED, LATER
 from discreet.accounting.plan import Charge
 from discreet.datasets import hospital
 from discreet.errors import AccountingError, LedgerError

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold, cross_val_score
 
 from discreet import Bounds, DPLogisticRegression, Ledger
-from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.curator.private_data import fingerprint_of
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
 from discreet.models.persist import save

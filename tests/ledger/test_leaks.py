@@ -16,9 +16,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from discreet import Bounds, Budget, DPLogisticRegression, DPRandomizedSearch, Ledger
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.curator.private_data import fingerprint_of
 from discreet.errors import AlreadyReleased, DiscreetError, LedgerError
 from discreet.ledger import ledger as ledger_module
 from discreet.losses import Logistic

@@ -6,7 +6,7 @@ import pytest
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.errors import LedgerError, Unsupported
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.store import name_of

@@ -10,7 +10,7 @@ import pytest
 
 from discreet import Budget, DPLogisticRegression, Ledger
 from discreet.accounting.events import Gaussian
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.errors import LedgerDamaged, LedgerError, LedgerUnavailable, PrivacyWarning
 from tests.covering import covering
 from tests.promises.crash.names import HOW, SHARED, second_name

@@ -16,7 +16,7 @@ import pytest
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger import postgres
 from discreet.ledger.account import AMOUNT_NAMES, Account, Amounts

@@ -8,7 +8,7 @@ import pytest
 import discreet.ledger.ledger
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian, Laplace, PoissonSampled
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger.account import AMOUNT_NAMES, NEVER, Amounts
 from discreet.ledger.chain import GENESIS, Entry

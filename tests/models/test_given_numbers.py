@@ -12,7 +12,7 @@ import pytest
 from discreet import Bounds, Budget, DPLogisticRegression, solvers
 from discreet.accounting.certificate import READ_OFF
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Logistic
 from discreet.report.model_report import ModelReport

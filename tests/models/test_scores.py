@@ -17,9 +17,9 @@ from discreet import (
     public_score,
 )
 from discreet.curator import Groups, measure_private, private_data, session
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
 from discreet.curator.metrics import noisy_sums
-from discreet.curator.metrics.intervals import Noise, Spectrum
+from discreet.curator.metrics.noisy_sums import Noise, Spectrum
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.errors import Unsupported
 from discreet.models.scores import released
 from tests.covering import covering

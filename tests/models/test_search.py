@@ -11,9 +11,9 @@ from scipy import sparse
 import discreet
 from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, DPRandomizedSearch, DPRidge
 from discreet.accounting.events import Gaussian, RepeatedSelection
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.accounting.selection import Stopping
-from discreet.curator.records import split
+from discreet.curator.records import derived
 from discreet.errors import PlanViolation, Unsupported
 from discreet.models import search as selection_module
 from discreet.solvers import GradientDescent
@@ -77,7 +77,7 @@ def test_the_certificate(fitted):
 def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
     """Two fits that differ in the number of runs alone show the same, but for the noise."""
     shown = []
-    halves = split.Part(rows[0][:200], rows[1][:200], None), split.Part(rows[0][200:], rows[1][200:], None)
+    halves = derived.Part(rows[0][:200], rows[1][:200], None), derived.Part(rows[0][200:], rows[1][200:], None)
     monkeypatch.setattr(selection_module, "split", lambda *given: halves)
     for count in (1, 7):
         monkeypatch.setattr(Stopping, "draw", lambda self, word, count=count: count)
@@ -201,7 +201,7 @@ def test_parts(kind, seeded):
         "coo": sparse.coo_array(X),
     }[kind]
     with seeded(2):
-        first, second = split.split(given, pd.Series(y), None, 1 << 14)
+        first, second = derived.split(given, pd.Series(y), None, 1 << 14)
     assert first.n_rows + second.n_rows == 30
     assert second.n_rows > 1
     assert sorted([*first.y, *second.y]) == list(range(30))
@@ -214,7 +214,7 @@ def test_parts(kind, seeded):
 def test_persons_stay_together(names, seeded):
     for seed in range(5):
         with seeded(seed):
-            one, two = split.split(np.zeros((10, 1)), np.arange(10), names, 1 << 15)
+            one, two = derived.split(np.zeros((10, 1)), np.arange(10), names, 1 << 15)
         assert not {str(name) for name in one.groups} & {str(name) for name in two.groups}
         assert [names[i] for i in one.y.tolist()] == one.groups.tolist()
 

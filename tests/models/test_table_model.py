@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import DPLinearRegression, DPLogisticRegression
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.curator.tables.files import open_table
 from discreet.curator.tables.frames import FrameSource
 from discreet.curator.tables.stream import TableStream

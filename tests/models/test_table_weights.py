@@ -14,7 +14,7 @@ from discreet import (
     Schema,
     TableModel,
 )
-from discreet.accounting.cell_counts import CHECKED, NULL
+from discreet.accounting.certificate import CHECKED, NULL
 from discreet.errors import Unsupported
 from discreet.models import TableSearch, make_private_pipeline
 from discreet.schema import Number, Offset, Target, Weight

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
-from discreet.curator.engines.local import DenseEngine, SparseEngine
-from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
+from discreet.curator.engines import DenseEngine, SparseEngine
+from discreet.curator.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
 from discreet.curator.private_data import PrivateData
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.curator.records import admission, containers

@@ -12,9 +12,18 @@ import numpy as np
 import pytest
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
-from discreet.curator.lattice.entropy import DIRECT_WORDS, SeededEntropy, SystemEntropy, current_entropy, use_entropy
-from discreet.curator.lattice.noise import discrete_laplace, exponential_choice, poisson_sample, rounded_gaussian
+from discreet.accounting.pricing import price_plan
+from discreet.curator.noise import (
+    DIRECT_WORDS,
+    SeededEntropy,
+    SystemEntropy,
+    current_entropy,
+    discrete_laplace,
+    exponential_choice,
+    poisson_sample,
+    rounded_gaussian,
+    use_entropy,
+)
 from discreet.curator.private_data import PrivateData
 from discreet.losses import Logistic
 from tests.promises.reference import ZERO_OUT, bounds_for

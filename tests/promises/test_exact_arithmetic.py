@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from discreet.curator.engines import threads
+from discreet.curator.kernels import kernel
 from discreet.curator.kernels.encode import ceil_sqrt
 from discreet.curator.kernels.kernel import bound_vector
-from discreet.curator.lattice.lattice import (
+from discreet.curator.lattice import (
     COARSE,
     FINE,
     PRIVATE_N_CAP,
@@ -101,7 +101,7 @@ each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).
 
 @pytest.fixture(autouse=True)
 def _split_even_small_sums(monkeypatch):
-    monkeypatch.setattr(threads, "_LEAST_WORK", 1)
+    monkeypatch.setattr(kernel, "_LEAST_WORK", 1)
 
 
 def random_table(loss, seed=0, n=N):
@@ -194,11 +194,11 @@ def test_every_sparse_format_is_admitted(grouped):
 
 def test_the_environment_chooses_the_number_of_threads(monkeypatch):
     for wanted in (1, 2, 3):
-        monkeypatch.setenv(threads.VARIABLE, str(wanted))
-        assert threads.thread_count() == wanted
+        monkeypatch.setenv(kernel.VARIABLE, str(wanted))
+        assert kernel.thread_count() == wanted
     for junk in ("0", "-1", "x", ""):
-        monkeypatch.setenv(threads.VARIABLE, junk)
-        assert threads.thread_count() >= 1
+        monkeypatch.setenv(kernel.VARIABLE, junk)
+        assert kernel.thread_count() >= 1
 
 
 # --- the lattice, in fractions -----------------------------------------------------------------------

@@ -10,13 +10,12 @@ import pytest
 from scipy import stats
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import calibrate, price_plan
+from discreet.accounting.pricing import calibrate, price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget, Neighbors
 from discreet.curator import session
-from discreet.curator.lattice.entropy import SeededEntropy, SystemEntropy, use_entropy
-from discreet.curator.lattice.lattice import PRIVATE_N_CAP, unit_for
-from discreet.curator.lattice.noise import discrete_laplace, rounded_gaussian
+from discreet.curator.lattice import PRIVATE_N_CAP, unit_for
+from discreet.curator.noise import SeededEntropy, SystemEntropy, discrete_laplace, rounded_gaussian, use_entropy
 from discreet.curator.private_data import PrivateData
 from discreet.losses import Logistic
 from tests.priced import at_noise

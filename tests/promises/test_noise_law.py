@@ -11,10 +11,10 @@ from scipy import stats
 
 from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData, session
-from discreet.curator.lattice.entropy import SystemEntropy
-from discreet.curator.lattice.noise import (
+from discreet.curator.noise import (
+    SystemEntropy,
     _gap_table,
     discrete_laplace,
     exponential_choice,

@@ -5,7 +5,7 @@ import pytest
 
 from discreet import Bounds, Budget
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Bounds, DPLogisticRegression, DPRidge
-from discreet.accounting.cell_counts import QUERY
+from discreet.accounting.certificate import QUERY
 from discreet.accounting.plan import Plan, Release
 from discreet.budget import Budget
 from discreet.curator.queries import counts
 from discreet.curator.records.admission import grouping
 from discreet.curator.tables import cells as cells_module
-from discreet.curator.tables.ranges import Tree, cells_per_record, joint_cells, quantile_range, size_of, split_counts
+from discreet.curator.tables.stream import Tree, cells_per_record, joint_cells, quantile_range, size_of, split_counts
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema

@@ -21,7 +21,7 @@ from discreet.accounting import AdaptivePlan
 from discreet.accounting.plan import Charge, Filter
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.noise import use_entropy
 from discreet.errors import AccountingError, BudgetExceeded, DiscreetError
 from discreet.losses import Logistic, Poisson
 from discreet.losses.base import least, value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Huber, Logistic
 from discreet.losses.base import derivative

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.audit.solver_cases import solver_case
+from discreet.audit.guessing import solver_case
 from discreet.registry import BUILT_IN_SOLVERS as BUILT_IN
 from discreet.solvers.base import SOLVERS, settings_class
 

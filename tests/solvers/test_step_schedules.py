@@ -8,7 +8,7 @@ import pytest
 
 from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting.gaussian import mu_of
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported

@@ -10,9 +10,8 @@ from scipy import sparse
 
 from discreet import Bounds, Budget, DPLogisticRegression
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
-from discreet.curator import PrivateData
-from discreet.curator.lattice import noise
+from discreet.accounting.pricing import price_plan
+from discreet.curator import PrivateData, noise
 from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L2, NoPenalty

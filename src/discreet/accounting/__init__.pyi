@@ -3,10 +3,10 @@ from discreet.accounting.objective_perturbation import Perturbation as Perturbat
 from discreet.accounting.plan import AdaptivePlan as AdaptivePlan
 from discreet.accounting.plan import Plan as Plan
 from discreet.accounting.plan import Release as Release
-from discreet.accounting.priced_plan import PricedPlan as PricedPlan
-from discreet.accounting.priced_plan import calibrate as calibrate
-from discreet.accounting.priced_plan import price_plan as price_plan
+from discreet.accounting.pricing import PricedPlan as PricedPlan
+from discreet.accounting.pricing import calibrate as calibrate
 from discreet.accounting.pricing import price as price
+from discreet.accounting.pricing import price_plan as price_plan
 from discreet.accounting.textbook import PrivacyLoss as PrivacyLoss
 from discreet.accounting.textbook import advanced_composition as advanced_composition
 from discreet.accounting.textbook import advanced_share as advanced_share

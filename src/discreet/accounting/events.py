@@ -297,7 +297,7 @@ class Laplace(_Pure):
     A hockey-stick divergence that is smaller at every order dominates the privacy loss, so that all prices (Renyi
     divergences, too, which are mixtures of hockey-stick divergences) follow. So a scalar with discrete noise of scale
     t and whole sensitivity D is entered here with a noise_multiplier of at most t/(D + 1); a vector (or a pure claim)
-    with t/D. The curator's lattice keeps to it (``curator/lattice/lattice.py``).
+    with t/D. The curator's lattice keeps to it (``curator/lattice.py``).
     """
 
     kind: ClassVar[str] = "laplace"

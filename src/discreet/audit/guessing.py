@@ -42,6 +42,10 @@ is one of the accuracy. One bound for both sides is tighter than one for each.
 and an upper one of Q(S) bound epsilon from below, whatever the mechanism.
 
 The event must be fixed before the runs that are counted.
+
+*Solvers.* Registered solvers are audited with settings under which a canary shows all it can: one feature, a handful of
+records, and steps so short that the weights stay near 0: there the canary's gradient is longer than the clip, whatever
+the noise did before, so that it contributes the whole sensitivity to every answer.
 """
 
 import math
@@ -68,8 +72,7 @@ from discreet.accounting.events import (
     PureDP,
 )
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.pricing import PricedPlan, epsilon_of, price_plan
 from discreet.accounting.root_finding import find_root
 from discreet.audit.replay_pair import Fit
 from discreet.audit.result import SYNTHETIC, Audit, Sides
@@ -78,7 +81,9 @@ from discreet.budget import Budget, Neighbors
 from discreet.curator import Measurement, PrivateData, current_entropy, observe
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
-from discreet.typing import Booleans, Floats, Integers
+from discreet.models.classification import DPLogisticRegression
+from discreet.solvers.base import SOLVERS, Solver, audit_case
+from discreet.typing import Array, Booleans, Floats, Integers
 
 
 def least_rate(count: int, trials: int, chance: float) -> float:
@@ -716,3 +721,99 @@ def _threshold(claim: _Claim, low: Floats, high: Floats) -> float:
     if claim.priced(0.75) is not None:  # more right guesses prove more, whatever their price
         return float(max(tried, key=lambda at: _right(low, high, at)))
     return float(max(tried, key=lambda at: claim.by_rates(low, high, at)))
+
+
+ROWS = 2
+BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
+
+
+@dataclass(frozen=True)
+class SolverCase:
+    """A solver, and how it is audited: see ``AuditCase``."""
+
+    name: str
+    solver: Solver | str
+    level: str = "transcript"
+    alpha: float = 0.0
+    effort: float = 1.0
+    replays: bool = True
+
+    def fit(self, epsilon: float, delta: float, relation: Neighbors) -> Fit:
+        """A fit function at this claim."""
+        return partial(_fit, self, epsilon, delta, relation)
+
+
+def _fit(
+    subject: SolverCase, epsilon: float, delta: float, relation: Neighbors, X: object, y: object, groups: object = None
+) -> DPLogisticRegression:
+    bounds = BOUNDS if relation.n_is_public else BOUNDS.with_facts(n=ROWS)
+    model = DPLogisticRegression(
+        epsilon=epsilon,
+        delta=delta,
+        bounds=bounds,
+        penalty="l2" if subject.alpha else None,
+        alpha=subject.alpha,
+        solver=subject.solver,
+        neighbors=str(relation),
+        fit_intercept=False,
+        ledger=False,
+    )
+    return model.fit(X, y, groups)
+
+
+def solver_case(name: str) -> SolverCase:
+    """Return the case that a registered solver makes, as its own file says."""
+    case = audit_case(name)
+    return SolverCase(name, case.solver, case.level, case.alpha, case.effort, case.replays)
+
+
+def solver_cases() -> tuple[SolverCase, ...]:
+    """Return all that can be audited by name."""
+    return tuple(solver_case(name) for name in SOLVERS.names())
+
+
+def neighbors_of(relation: Neighbors) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Two tables of one feature: a canary's label is exchanged, or it is blanked, or there is one more."""
+    X, y = np.ones((ROWS, 1)), np.ones(ROWS, dtype=int)
+    if relation is Neighbors.REPLACE_ONE:
+        other = y.copy()
+        other[0] = 0
+        return (X, y), (X, other)
+    if relation is Neighbors.ZERO_OUT:
+        blank = X.copy()
+        blank[0] = np.nan
+        return (X, y), (blank, y)
+    return (X, y), (np.ones((ROWS + 1, 1)), np.ones(ROWS + 1, dtype=int))
+
+
+def audited(
+    subject: SolverCase,
+    relation: Neighbors | str,
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    confidence: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """One solver under one relation, at the level that suits it."""
+    relation = Neighbors(relation)
+    data, neighbor = neighbors_of(relation)
+    fit, count = subject.fit(epsilon, delta, relation), max(50, round(runs * subject.effort))
+    if subject.level == "transcript":
+        return transcript(
+            fit, data, neighbor, runs=count, confidence=confidence, subject=subject.name, progress=progress
+        )
+    return model(
+        fit,
+        data,
+        neighbor,
+        epsilon=epsilon,
+        delta=delta,
+        neighbors=str(relation),
+        runs=count,
+        confidence=confidence,
+        events=fit(*data).certificate_.events,
+        subject=subject.name,
+        progress=progress,
+    )

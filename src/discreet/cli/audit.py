@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from discreet.audit import Audit
-    from discreet.audit.solver_cases import SolverCase
+    from discreet.audit.guessing import SolverCase
 
 
 Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="The claim that is audited.")]
@@ -37,7 +37,7 @@ Figure = Annotated[Path | None, typer.Option("--figure", help="Write the picture
 
 def solver_cases() -> "tuple[SolverCase, ...]":
     """Return all that can be audited by name, plug-ins too."""
-    from discreet.audit.solver_cases import solver_cases as all_cases
+    from discreet.audit.guessing import solver_cases as all_cases
     from discreet.registry import load_plugins
 
     load_plugins()
@@ -46,7 +46,7 @@ def solver_cases() -> "tuple[SolverCase, ...]":
 
 def named(solver: str) -> "SolverCase":
     """Return the subject of this name."""
-    from discreet.audit.solver_cases import solver_case
+    from discreet.audit.guessing import solver_case
     from discreet.cli.options import registered_solvers
 
     if solver not in registered_solvers(wanted=solver):
@@ -176,7 +176,7 @@ def _replayed(
 
     from discreet.accounting.events import PoissonSampled
     from discreet.audit import replay as audit_replay
-    from discreet.audit.solver_cases import BOUNDS
+    from discreet.audit.guessing import BOUNDS
     from discreet.errors import DiscreetError
 
     if not subject.replays:
@@ -326,7 +326,7 @@ def _fits(
     """Audit a solver's fits at a level of the user's choice."""
     from dataclasses import replace
 
-    from discreet.audit.solver_cases import audited
+    from discreet.audit.guessing import audited
 
     subject = replace(named(solver), level=level, effort=1.0)
     epsilon, delta = claimed
@@ -417,7 +417,7 @@ def _audits(
     bar: "Progress",
 ) -> "Iterator[Audit | str]":
     """An audit for each solver and relation, or the reason why there is none."""
-    from discreet.audit.solver_cases import audited
+    from discreet.audit.guessing import audited
     from discreet.errors import DiscreetError
 
     task = bar.add_task("", total=None)

@@ -426,8 +426,7 @@ def _check_price(epsilon: float | None, noise_multiplier: float | None, clip: fl
 
 def _priced(plan: "Plan", budget: Budget, noise_multiplier: float | None) -> Json:
     """Return the plan at this multiplier, or at the one that the budget asks for."""
-    from discreet.accounting.priced_plan import price_plan
-    from discreet.accounting.pricing import epsilon_of
+    from discreet.accounting.pricing import epsilon_of, price_plan
 
     if noise_multiplier is None:
         priced = price_plan(plan, budget)

@@ -4,8 +4,8 @@ Everything that leaves it is either declared public or noised on the integer lat
 packages import the names of ``__init__.pyi`` from here and nothing from inside, which the import contracts check
 (``pyproject.toml``). Each name is imported when it is first used.
 
-Read ``curator.py`` for the questions, ``queries/`` for their proofs, ``lattice/lattice.py`` for the arithmetic and
-``lattice/noise.py`` for the samplers.
+Read ``curator.py`` for the questions, ``queries/`` for their proofs, ``lattice.py`` for the arithmetic and
+``noise.py`` for the samplers.
 """
 
 from discreet.lazy_names import lazy_names

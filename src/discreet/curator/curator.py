@@ -13,12 +13,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from discreet.accounting.certificate import GIVEN, Certificate
-from discreet.accounting.priced_plan import PricedPlan
+from discreet.accounting.pricing import PricedPlan
 from discreet.bounds import Domain, Moments, Typical
-from discreet.curator.engines.base import Engine
+from discreet.curator.engines import Engine
 from discreet.curator.known_answers import check_recoding_kernels
-from discreet.curator.lattice.entropy import current_entropy
-from discreet.curator.queries import choices, coordinates, counts, effects, gradients, minimizers, moments, sampling
+from discreet.curator.noise import current_entropy
+from discreet.curator.queries import choices, counts, effects, gradients, minimizers, moments
 from discreet.curator.records.recoding import Recoding, placement
 from discreet.curator.records.storage import within_memory
 from discreet.curator.session import Session, current_observer, doubts, idealized
@@ -192,9 +192,9 @@ class Curator:
 
     noisy_gradient = _method(gradients.noisy_gradient)
     noisy_gradient_change = _method(gradients.noisy_gradient_change)
-    noisy_coordinate_gradient = _method(coordinates.noisy_coordinate_gradient)
-    noisy_coordinate_steps = _method(coordinates.noisy_coordinate_steps)
-    noisy_share_within = _method(coordinates.noisy_share_within)
+    noisy_coordinate_gradient = _method(gradients.noisy_coordinate_gradient)
+    noisy_coordinate_steps = _method(gradients.noisy_coordinate_steps)
+    noisy_share_within = _method(gradients.noisy_share_within)
     select_coordinate = _method(choices.select_coordinate)
     select_candidate = _method(choices.select_candidate)
     noisy_score = _method(choices.noisy_score)
@@ -214,7 +214,7 @@ class Curator:
     noisy_minimizer = _method(minimizers.noisy_minimizer)
     noisy_descent = _method(minimizers.noisy_descent)
     perturbed_minimizer = _method(minimizers.perturbed_minimizer)
-    sample_minimizer = _method(sampling.sample_minimizer)
+    sample_minimizer = _method(minimizers.sample_minimizer)
 
     def recode(
         self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None, once: bool = False

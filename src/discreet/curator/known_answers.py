@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.curator.engines.local import DenseEngine, engine_for
+from discreet.curator.engines import DenseEngine, engine_for
 from discreet.curator.kernels.kernel import plain_python
 from discreet.curator.kernels.moments import add_counts
-from discreet.curator.lattice.lattice import COARSE, Grid, Weights
+from discreet.curator.lattice import COARSE, Grid, Weights
 from discreet.curator.records.admission import Records
 from discreet.errors import StaleKernels
 from discreet.losses.base import Loss, Valued
@@ -30,8 +30,8 @@ from discreet.penalties.base import Penalty
 from discreet.typing import Integers
 
 if TYPE_CHECKING:
-    from discreet.curator.engines.base import ExactSum
-    from discreet.curator.queries.coordinates import CoordinateProgram, CoordinateQuery
+    from discreet.curator.engines import ExactSum
+    from discreet.curator.queries.gradients import CoordinateProgram, CoordinateQuery
     from discreet.curator.queries.moments import Moment
 
 ROWS = np.array(
@@ -151,7 +151,7 @@ def check_value_kernels(loss: Valued, *, sparse: bool) -> None:
 @once_for_classes
 def check_coordinate_kernels(loss: Loss, penalty: Penalty, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless programs of coordinate steps, and the sums below, agree with their source."""
-    from discreet.curator.queries.coordinates import CoordinateProgram
+    from discreet.curator.queries.gradients import CoordinateProgram
 
     entries = _entries(loss)
     program = CoordinateProgram(
@@ -186,13 +186,13 @@ def check_coordinate_sums(loss: Loss, *, sparse: bool) -> None:
 @once_for_classes
 def check_share_sums(loss: Loss, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless counts of gradient entries within a clip agree with their source."""
-    from discreet.curator.queries.coordinates import ShareQuery
+    from discreet.curator.queries.gradients import ShareQuery
 
     _check_question(ShareQuery(_entries(loss), 2.0**12), sparse)
 
 
 def _entries(loss: Loss) -> CoordinateQuery:
-    from discreet.curator.queries.coordinates import CoordinateQuery
+    from discreet.curator.queries.gradients import CoordinateQuery
 
     w, scales = np.array([5.0, -3.0, 0.0, 2.0, 1.0]) * 2**20, np.array([2.0, 3.0, 4.0, 5.0, 3.0]) * 2**18
     return CoordinateQuery(w, loss, np.arange(SIZE), scales, np.full(SIZE, 1 << 29), 2.0**-38)
@@ -304,9 +304,8 @@ def _check_smooth(loss: Loss, *, sparse: bool, grid: Grid) -> None:
 def check_question(question: ExactSum, *, sparse: bool) -> None:
     """Raise ``StaleKernels`` unless the kernels of a question agree with their source here."""
     from discreet.curator.queries.choices import ValueQuery
-    from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
     from discreet.curator.queries.effects import EffectQuery
-    from discreet.curator.queries.gradients import GradientQuery
+    from discreet.curator.queries.gradients import CoordinateQuery, GradientQuery, ShareQuery
     from discreet.curator.queries.moments import MagnitudeQuery, MomentQuery, SquareQuery
 
     if isinstance(question, MomentQuery):

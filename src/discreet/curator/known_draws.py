@@ -12,10 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.accounting.plan import Plan
-from discreet.curator.kernels import chacha20
+from discreet.curator.kernels import samplers
 from discreet.curator.known_answers import check_coordinate_kernels, check_kernels, once_for_classes, require
-from discreet.curator.lattice.entropy import Entropy, SeededEntropy, SystemEntropy, chacha20_words
-from discreet.curator.lattice.noise import discrete_laplace, poisson_sample, rounded_gaussian
+from discreet.curator.noise import (
+    Entropy,
+    SeededEntropy,
+    SystemEntropy,
+    chacha20_words,
+    discrete_laplace,
+    poisson_sample,
+    rounded_gaussian,
+)
 from discreet.errors import StaleKernels
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import Loss
@@ -83,9 +90,9 @@ def check_cipher() -> None:
         words = chacha20_words(key, 8, first=counter, nonce=nonce)
         require(words.tobytes().hex() == stream, "the cipher fails its known answers")
     parts = np.frombuffer(_KEY + bytes(16), dtype=np.uint32)
-    plain = np.empty((3, chacha20.WORDS), dtype=np.uint64)
+    plain = np.empty((3, samplers.WORDS), dtype=np.uint64)
     for group, out in enumerate(plain):
-        chacha20.sixteen_blocks(parts, group * chacha20.LANES, out)
+        samplers.sixteen_blocks(parts, group * samplers.LANES, out)
     require((chacha20_words(_KEY, plain.size) == plain.ravel()).all(), "the cipher fails its known answers")
 
 

@@ -1,5 +1,6 @@
 """The closed wall: ``PrivateData`` takes a table and declared facts, and gives out a ``Curator`` for a plan."""
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,19 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.cell_counts import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
+from discreet.accounting.certificate import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
-from discreet.accounting.priced_plan import PricedPlan, require_priced
+from discreet.accounting.pricing import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes
 from discreet.budget import Neighbors
 from discreet.curator.curator import Claim, Curator, promise
-from discreet.curator.engines.base import Engine
-from discreet.curator.engines.local import opened as engine_of
+from discreet.curator.engines import Engine
+from discreet.curator.engines import opened as engine_of
 from discreet.curator.known_draws import check_planned
 from discreet.curator.queries.counts import CellCounts, checks_of, with_ranges
 from discreet.curator.records import admission, containers
-from discreet.curator.records.row_hashes import Sketcher, fingerprint_from, fingerprint_of
-from discreet.curator.records.row_sketches import EMPTY, row_secrets
+from discreet.curator.records.row_sketches import EMPTY, RowHashes, RowSketch, row_secrets
 from discreet.curator.records.storage import (
     Storage,
     bytes_on_disk,
@@ -46,6 +46,7 @@ from discreet.curator.records.stream import (
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.json_schemas import Json
+from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.ledger import Reservation, account_of, settled
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
@@ -528,3 +529,55 @@ def _class_weights(factors: containers.Table, classes: Sequence[object] | None) 
     if not is_list or len(factors) != len(classes or ()) or not all(conforms(f, Positive) for f in factors):
         raise Unsupported("class weights are positive numbers, one for each declared class, such as {0: 1, 1: 5}")
     return tuple(float(factor) for factor in factors)
+
+
+_WORD = 2**64
+
+
+class Sketcher:
+    """A fingerprint in the making: rows are shown to it in blocks, no matter who else reads them.
+
+    Of the ``rows_per_record`` rows that a record becomes it takes the first.
+    """
+
+    def __init__(self, key: bytes, n: int, rows_per_record: int = 1) -> None:
+        self._key, self._every = key, rows_per_record
+        self._hashes = RowHashes(row_secrets(key), n // rows_per_record)
+
+    def see(self, first: int, last: int, block: Floats) -> None:
+        """Rows ``first`` to ``last`` of the table, all rows of some records."""
+        self._hashes.see(first // self._every, last // self._every, np.ascontiguousarray(block[:: self._every]))
+
+    def see_sparse(self, csr: containers.Table) -> None:
+        """All rows of a sparse table."""
+        self._hashes.see_sparse(csr)
+
+    def result(self) -> Fingerprint:
+        """What a ledger compares."""
+        return fingerprint_from(self._hashes.sketch(), self._key)
+
+
+def fingerprint_from(sketch: RowSketch, key: bytes) -> Fingerprint:
+    """The fingerprint of rows that were hashed with words from this key, in one place or in several."""
+    digest = hashlib.blake2b(key=key, digest_size=32)
+    for number in (sketch.rows, *sketch.sums):
+        digest.update((number % _WORD).to_bytes(8, "little"))
+    return Fingerprint(digest.hexdigest(), sketch.smallest, sketch.rows)
+
+
+def fingerprint_of(X: containers.Table, key: bytes) -> Fingerprint:
+    """The fingerprint of a table under a key. Anyone who has the key can test guesses of records against it.
+
+    Privacy
+    -------
+    None: it depends on every record. It goes into the owner's ledger, and nothing that leaves depends on it.
+    """
+    table = containers.two_dimensional(X)
+    n, width = table.shape
+    sketcher = Sketcher(key, n)
+    if containers.is_sparse(table):
+        sketcher.see_sparse(admission.canonical(table))
+    else:
+        for first, last, block in admission.blocks(table, n, width):
+            sketcher.see(first, last, block)
+    return sketcher.result()

@@ -21,10 +21,10 @@ from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Filter, Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator.engines.base import Engine
-from discreet.curator.lattice import noise
-from discreet.curator.lattice.entropy import Entropy, current_entropy
-from discreet.curator.lattice.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
+from discreet.curator import noise
+from discreet.curator.engines import Engine
+from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
+from discreet.curator.noise import Entropy, current_entropy
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Integers

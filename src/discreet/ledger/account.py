@@ -42,8 +42,7 @@ import numpy as np
 
 from discreet.accounting import gaussian, rdp
 from discreet.accounting.events import Event, Gaussian, NonPrivate, TotalVariation, merged
-from discreet.accounting.priced_plan import PricedPlan
-from discreet.accounting.pricing import epsilon_of
+from discreet.accounting.pricing import PricedPlan, epsilon_of
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported
 from discreet.typing import Floats

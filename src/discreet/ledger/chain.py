@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import event_from_dict
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
 from discreet.errors import DiscreetError, LedgerError
 from discreet.json_schemas import Json

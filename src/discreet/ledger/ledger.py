@@ -18,7 +18,7 @@ from types import NoneType
 from typing import Any
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.priced_plan import PricedPlan, require_priced
+from discreet.accounting.pricing import PricedPlan, require_priced
 from discreet.budget import Budget, Neighbors
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.json_schemas import Json

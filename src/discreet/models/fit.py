@@ -23,8 +23,7 @@ from numpy.linalg import LinAlgError
 from discreet import curator
 from discreet.accounting.certificate import Certificate
 from discreet.accounting.plan import AdaptivePlan, Plan
-from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import Price, in_double_precision
+from discreet.accounting.pricing import Price, PricedPlan, in_double_precision, price_plan
 from discreet.bounds import Bounds, Domain, Moments
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.errors import AlreadyReleased, Diverged, MissingBounds, Unsupported

@@ -33,8 +33,7 @@ from sklearn.base import clone
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import Plan
-from discreet.accounting.priced_plan import price_plan
-from discreet.accounting.pricing import price
+from discreet.accounting.pricing import price, price_plan
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import PrivateData, use_entropy

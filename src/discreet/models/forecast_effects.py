@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget, Neighbors
 from discreet.errors import Unsupported

@@ -46,8 +46,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import __version__
-from discreet.accounting.cell_counts import ESTIMATED_RANGES
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import ESTIMATED_RANGES, Certificate
 from discreet.atomic_files import passing, sync
 from discreet.bounds import Bounds
 from discreet.budget import Neighbors

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.priced_plan import PricedPlan, price_plan
+from discreet.accounting.pricing import PricedPlan, price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator import (

@@ -2,8 +2,8 @@
 
 One run is the base mechanism that is repeated: it draws a candidate at random, fits it on one part of the records and
 scores it on the other; its outcome is (candidate, model, noisy score). The two parts are fixed before the
-first run, by lots that no data touch (``records/split.py``), so that the runs are independent and alike, and each costs
-the more expensive of its fit and its score. Every run opens its own curators: no noise serves twice.
+first run, by lots that no data touch (``records/derived.py``), so that the runs are independent and alike, and each
+costs the more expensive of its fit and its score. Every run opens its own curators: no noise serves twice.
 """
 
 import math
@@ -33,8 +33,7 @@ from discreet.accounting.events import (
     merged,
 )
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import PricedPlan, price_plan
-from discreet.accounting.pricing import Price, epsilon_of, in_double_precision
+from discreet.accounting.pricing import Price, PricedPlan, epsilon_of, in_double_precision, price_plan
 from discreet.accounting.selection import SHAPES, Stopping
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors

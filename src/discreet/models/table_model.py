@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.accounting.cell_counts import ESTIMATED_RANGES
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import ESTIMATED_RANGES, Certificate
 from discreet.budget import Neighbors
 from discreet.curator import Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported

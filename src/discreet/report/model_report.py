@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.accounting.cell_counts import CHECKED, ESTIMATED_RANGES
-from discreet.accounting.certificate import GIVEN, Certificate
+from discreet.accounting.certificate import CHECKED, ESTIMATED_RANGES, GIVEN, Certificate
 from discreet.errors import DiscreetError
 from discreet.inference.intervals import ALL_NOISE, LEVEL, all_noise, covers, deviations
 from discreet.inference.summary import Summary, shown_effects

@@ -7,8 +7,7 @@ from contextlib import suppress
 from html import escape
 from typing import NamedTuple
 
-from discreet.accounting.cell_counts import ESTIMATED_RANGES, MEANING, Checked, checked_in
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import ESTIMATED_RANGES, MEANING, Certificate, Checked, checked_in
 from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported

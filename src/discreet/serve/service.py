@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.priced_plan import PricedPlan
+from discreet.accounting.pricing import PricedPlan
 from discreet.atomic_files import passing, sync
 from discreet.cli.options import quoted
 from discreet.errors import LedgerError

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from discreet.accounting.priced_plan import PricedPlan
+from discreet.accounting.pricing import PricedPlan
 from discreet.curator import DeclaredSource, Layout, Source
 from discreet.errors import Unsupported
 from discreet.json_schemas import Json

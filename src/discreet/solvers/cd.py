@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import ONE_ROW, Problem

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.accounting.textbook import classical_gaussian
 from discreet.bounds import Domain
 from discreet.budget import Budget

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from discreet.accounting.plan import Plan
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.accounting.textbook import population_gap
 from discreet.bounds import Domain
 from discreet.budget import Budget

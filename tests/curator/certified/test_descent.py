@@ -11,9 +11,8 @@ import pytest
 
 from discreet.bounds import Bounds
 from discreet.curator.certified import minimize as minimizer
-from discreet.curator.certified.descent import Descent, ExactGradient, most_steps, whole
 from discreet.curator.certified.float_passes import by_outputs
-from discreet.curator.certified.minimize import Objective, minimize
+from discreet.curator.certified.minimize import Descent, ExactGradient, Objective, minimize, most_steps, whole
 from discreet.losses import Gamma, Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import slopes_in_decimals
 from tests.curator.certified.test_minimize import (

@@ -11,8 +11,8 @@ from discreet.bounds import Bounds
 from discreet.curator.certified import float_passes as passes
 from discreet.curator.certified import minimize as minimize_module
 from discreet.curator.certified.minimize import Objective, certified_gradient, minimize
-from discreet.curator.engines import threads
-from discreet.curator.lattice.lattice import COARSE, FINE
+from discreet.curator.kernels import kernel
+from discreet.curator.lattice import COARSE, FINE
 from discreet.errors import Unsupported
 from discreet.losses import Gamma, Huber, Logistic, NegativeBinomial, Poisson, SmoothedHinge, Softmax, Squared, Tweedie
 from discreet.losses.base import derivatives, value
@@ -26,7 +26,7 @@ each_storage = pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix], i
 
 @pytest.fixture(autouse=True)
 def _split_even_small_sums(monkeypatch):
-    monkeypatch.setattr(threads, "_LEAST_WORK", 1)
+    monkeypatch.setattr(kernel, "_LEAST_WORK", 1)
 
 
 def bounds(scale="feature"):

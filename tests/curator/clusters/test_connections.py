@@ -3,7 +3,7 @@
 import pytest
 
 from discreet.curator.clusters.dask import check_address
-from discreet.curator.tables.open import current_client
+from discreet.curator.tables.files import current_client
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.scale import cluster, local_cluster
 

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster, Security
 from discreet import DPLogisticRegression
 from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import tasks
-from discreet.curator.records.row_hashes import fingerprint_of
+from discreet.curator.private_data import fingerprint_of
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.scale import cluster
 from discreet.solvers import CoordinateDescent, StochasticGradientDescent

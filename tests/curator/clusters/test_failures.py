@@ -12,9 +12,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 from discreet import DPLogisticRegression, DPRandomizedSearch, private_score
+from discreet.curator import noise
 from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import persons
-from discreet.curator.lattice import noise
 from discreet.errors import ClusterFailed
 from discreet.ledger import Ledger
 from discreet.solvers import GradientDescent, StochasticGradientDescent

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Schema, losses
-from discreet.curator.clusters import calls, messages, persons, tasks
-from discreet.curator.clusters.messages import Misfit, pack, unpack
+from discreet.curator.clusters import calls, persons, tasks
+from discreet.curator.clusters.calls import Misfit, pack, unpack
 from discreet.curator.metrics import row_values
 from discreet.curator.records.admission import TargetScaling, scaling_for
 from discreet.curator.records.row_sketches import RowSketch
@@ -87,7 +87,7 @@ def test_every_question_comes_back_and_is_small():
         message = pack(question)
         assert same(unpack(message), question)
         assert len(message) < 2 * len(pickle.dumps(question)) + 500 < 4000
-    assert {kind.__name__ for kind in kinds_of_questions()} <= set(messages._modules())
+    assert {kind.__name__ for kind in kinds_of_questions()} <= set(calls._modules())
 
 
 def test_every_loss_of_ours_can_be_sent():
@@ -101,8 +101,8 @@ def test_every_loss_of_ours_can_be_sent():
 
 
 def test_every_class_that_travels_exists_under_its_name():
-    for name in messages._modules():
-        assert messages._kind(name).__name__ == name
+    for name in calls._modules():
+        assert calls._kind(name).__name__ == name
 
 
 class Own(NamedTuple):
@@ -126,11 +126,11 @@ def test_what_is_not_ours_is_not_sent(value):
 def spoiled(change):
     """A message whose text is changed."""
     message = pack({"a": np.arange(3), "b": tasks.Failed("why")})
-    length = messages._HEAD.unpack_from(message)[2]
-    text = json.loads(message[messages._HEAD.size : messages._HEAD.size + length])
+    length = calls._HEAD.unpack_from(message)[2]
+    text = json.loads(message[calls._HEAD.size : calls._HEAD.size + length])
     text = json.dumps(change(text) or text).encode()
-    tail = message[messages._HEAD.size + length :]
-    return messages._HEAD.pack(messages._NAME, messages.VERSION, len(text)) + text + tail
+    tail = message[calls._HEAD.size + length :]
+    return calls._HEAD.pack(calls._NAME, calls.VERSION, len(text)) + text + tail
 
 
 def field_of(text):

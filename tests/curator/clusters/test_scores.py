@@ -9,7 +9,7 @@ from dask import delayed
 
 from discreet import DPLogisticRegression, Schema, TableModel, private_score
 from discreet.curator.clusters import tasks
-from discreet.curator.clusters.messages import pack, unpack
+from discreet.curator.clusters.calls import pack, unpack
 from discreet.curator.metrics.metrics import METRICS
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Bounds, Schema
-from discreet.curator.clusters.calls import asked_by_number, call, outcome, packed_each, unpickled
-from discreet.curator.clusters.messages import unpack
+from discreet.curator.clusters.calls import asked_by_number, call, outcome, packed_each, unpack, unpickled
 from discreet.curator.clusters.tasks import Answer, Failed, TableRows, answer, encode, sealed
 from discreet.curator.known_answers import known_records
 from discreet.curator.queries.moments import MomentQuery

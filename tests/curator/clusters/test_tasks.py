@@ -11,7 +11,7 @@ import pytest
 from discreet.bounds import Bounds
 from discreet.curator.clusters import calls
 from discreet.curator.clusters import tasks as part_tasks
-from discreet.curator.clusters.messages import pack
+from discreet.curator.clusters.calls import pack
 from discreet.curator.clusters.tasks import ArrayRows, Failed, Part, answer, encode, guarded, sealed
 from discreet.curator.known_answers import known_records
 from discreet.curator.queries.gradients import GradientQuery
@@ -22,7 +22,7 @@ from discreet.errors import Unsupported
 from discreet.losses import Logistic
 
 SENTINEL = "sentinel-4711"
-HIDDEN = ("discreet.curator.lattice.entropy", "discreet.curator.lattice.noise", "discreet.curator.session")
+HIDDEN = ("discreet.curator.noise", "discreet.curator.noise", "discreet.curator.session")
 
 WORKER = """
 import pickle, sys

@@ -10,12 +10,10 @@ from scipy import sparse
 
 from discreet import Bounds, DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from discreet.curator import private_data
-from discreet.curator.engines.base import ExactSum
-from discreet.curator.engines.local import PartedEngine, engine_for
-from discreet.curator.lattice.lattice import place_weights
+from discreet.curator.engines import ExactSum, PartedEngine, engine_for
+from discreet.curator.lattice import place_weights
 from discreet.curator.queries.choices import ValueQuery
-from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
-from discreet.curator.queries.gradients import GradientQuery
+from discreet.curator.queries.gradients import CoordinateQuery, GradientQuery, ShareQuery
 from discreet.curator.queries.moments import MomentQuery, SquareQuery, TargetQuery
 from discreet.curator.records import admission, storage
 from discreet.errors import Unsupported
@@ -30,7 +28,7 @@ N, P = 2500, 5
 @pytest.fixture
 def small_parts(monkeypatch):
     """Cut records into parts of few rows."""
-    return lambda rows: monkeypatch.setattr("discreet.curator.engines.local.rows_per_part", lambda columns: rows)
+    return lambda rows: monkeypatch.setattr("discreet.curator.engines.rows_per_part", lambda columns: rows)
 
 
 def records_of(layout="dense", n=N, kept=storage.MEMORY):

@@ -16,11 +16,9 @@ from discreet.curator.clusters import tasks
 from discreet.curator.clusters.dask import DaskHeld
 from discreet.curator.clusters.remote import RemoteEngine
 from discreet.curator.clusters.spark import SparkHeld
-from discreet.curator.engines.base import ExactSum
-from discreet.curator.engines.local import PartedEngine, engine_for
-from discreet.curator.lattice.lattice import place_weights
+from discreet.curator.engines import ExactSum, PartedEngine, engine_for
+from discreet.curator.lattice import place_weights
 from discreet.curator.queries.choices import ValueQuery
-from discreet.curator.queries.coordinates import CoordinateQuery, ShareQuery
 from discreet.curator.queries.counts import WeightQuery
 from discreet.curator.queries.effects import (
     CurvatureQuery,
@@ -30,7 +28,7 @@ from discreet.curator.queries.effects import (
     SlopeQuery,
     WeightedGradientQuery,
 )
-from discreet.curator.queries.gradients import GradientQuery
+from discreet.curator.queries.gradients import CoordinateQuery, GradientQuery, ShareQuery
 from discreet.curator.queries.moments import MagnitudeQuery, MomentQuery, SquareQuery, TargetQuery
 from discreet.curator.records import admission, storage
 from discreet.curator.records.recoding import Recoding, placement
@@ -148,7 +146,7 @@ def answer_or_refusal(engine, question):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_question_has_the_same_bits_on_every_engine(client, tmp_path, monkeypatch, layout):
-    monkeypatch.setattr("discreet.curator.engines.local.rows_per_part", lambda columns: 64)
+    monkeypatch.setattr("discreet.curator.engines.rows_per_part", lambda columns: 64)
     records = records_of(layout)
     whole = engine_for(records, threads=1)
     answers = [(question, answer_or_refusal(whole, question)) for question in questions(records)]
@@ -183,7 +181,7 @@ def test_every_question_has_the_same_bits_in_spark(spark, layout, parts):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("once", [False, True])
 def test_recoded_records_have_the_same_bits_on_every_engine(client, tmp_path, monkeypatch, layout, once):
-    monkeypatch.setattr("discreet.curator.engines.local.rows_per_part", lambda columns: 64)
+    monkeypatch.setattr("discreet.curator.engines.rows_per_part", lambda columns: 64)
     records, is_sparse = records_of(layout), "sparse" in layout
     center = np.zeros(P) if is_sparse else np.array([0.125, -0.25, 0.0, 0.5])
     domain = Domain(np.ones(WIDTH), np.sqrt(WIDTH), N, Neighbors("zero_out"))

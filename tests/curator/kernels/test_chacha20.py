@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.curator.kernels import chacha20
-from discreet.curator.lattice.entropy import chacha20_words
+from discreet.curator.kernels import samplers
+from discreet.curator.noise import chacha20_words
 from tests.covering import covering
 
 # RFC 8439, section 2.3.2 and appendix A.1: key, counter, nonce, key stream
@@ -40,35 +40,35 @@ def test_chacha20_is_the_published_one(key, counter, nonce, stream):
 
 def plain_stream(parts, groups):
     """The same blocks without the compiler."""
-    out = np.empty((groups, chacha20.WORDS), dtype=np.uint64)
+    out = np.empty((groups, samplers.WORDS), dtype=np.uint64)
     for group, words in enumerate(out):
-        chacha20.sixteen_blocks(parts, int(parts[8]) + group * chacha20.LANES, words)
+        samplers.sixteen_blocks(parts, int(parts[8]) + group * samplers.LANES, words)
     return out.ravel()
 
 
 @covering(("groups", [0, 1, 3]), ("first", [0, 1, 2**31 - 5, 2**32 - 20, 2**32 - 1]))
 def test_compiled_is_plain(first, groups):
-    parts = np.random.default_rng(first).integers(0, 2**32, chacha20.PARTS, dtype=np.uint32)
+    parts = np.random.default_rng(first).integers(0, 2**32, samplers.PARTS, dtype=np.uint32)
     parts[8] = first  # the counter wraps as 32 bits do
-    out = np.zeros(groups * chacha20.WORDS, dtype=np.uint64)
-    chacha20.key_stream(parts, False, out)
+    out = np.zeros(groups * samplers.WORDS, dtype=np.uint64)
+    samplers.key_stream(parts, False, out)
     assert (out == plain_stream(parts, groups)).all()
 
 
 def test_nothing_is_written_beside_the_words_that_were_asked_for():
-    room = np.zeros(3 * chacha20.WORDS, dtype=np.uint64)
-    chacha20.key_stream(np.ones(chacha20.PARTS, dtype=np.uint32), False, room[chacha20.WORDS : 2 * chacha20.WORDS])
-    assert not room[: chacha20.WORDS].any()
-    assert not room[2 * chacha20.WORDS :].any()
-    assert room[chacha20.WORDS : 2 * chacha20.WORDS].all()
+    room = np.zeros(3 * samplers.WORDS, dtype=np.uint64)
+    samplers.key_stream(np.ones(samplers.PARTS, dtype=np.uint32), False, room[samplers.WORDS : 2 * samplers.WORDS])
+    assert not room[: samplers.WORDS].any()
+    assert not room[2 * samplers.WORDS :].any()
+    assert room[samplers.WORDS : 2 * samplers.WORDS].all()
 
 
 @pytest.mark.parametrize("forget", [False, True])
 def test_a_key_is_overwritten_where_it_is_to_be_forgotten(forget):
-    parts = np.arange(1, chacha20.PARTS + 1, dtype=np.uint32)
+    parts = np.arange(1, samplers.PARTS + 1, dtype=np.uint32)
     expected = plain_stream(parts, 2)
-    out = np.empty(2 * chacha20.WORDS, dtype=np.uint64)
-    chacha20.key_stream(parts, forget, out)
+    out = np.empty(2 * samplers.WORDS, dtype=np.uint64)
+    samplers.key_stream(parts, forget, out)
     assert (out == expected).all()
     assert parts.any() != forget
 

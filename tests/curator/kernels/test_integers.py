@@ -11,9 +11,8 @@ from scipy.sparse import csr_array
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator.certified.float_passes import by_outputs
-from discreet.curator.engines.base import coefficient_limits
-from discreet.curator.engines.local import engine_for
-from discreet.curator.kernels import coordinates, gradients
+from discreet.curator.engines import coefficient_limits, engine_for
+from discreet.curator.kernels import gradients
 from discreet.curator.kernels.kernel import _interpreted
 from discreet.curator.known_answers import (
     ROWS,
@@ -25,11 +24,10 @@ from discreet.curator.known_answers import (
     _two_points,
     known_records,
 )
-from discreet.curator.lattice.lattice import COARSE, FINE, Weights
+from discreet.curator.lattice import COARSE, FINE, Weights
 from discreet.curator.queries import effects
 from discreet.curator.queries.choices import ValueQuery
-from discreet.curator.queries.coordinates import CoordinateProgram, ShareQuery
-from discreet.curator.queries.gradients import GradientQuery
+from discreet.curator.queries.gradients import CoordinateProgram, GradientQuery, ShareQuery
 from discreet.curator.queries.moments import MomentQuery, SquareQuery
 from discreet.curator.records.recoding import Recoding, recoded
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
@@ -337,12 +335,12 @@ def test_batches_are_sums_of_rows(columns, dtype, loss):
 
 # --- one loop or two
 
-one_loop = njit(coordinates._in_one_loop)
+one_loop = njit(gradients._in_one_loop)
 
 
 @njit
 def chosen_loop(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound):
-    return coordinates._moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound)
+    return gradients._moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound)
 
 
 @covering(("bound", [2.0**20, 2.0**45]), ("rows", [64, 100, 1024]), ("loss", [Squared(), Logistic(), Huber(0.5)]))
@@ -351,7 +349,7 @@ def test_same_bits(loss, rows, bound):
     x, moved = rng.integers(-(2**14), 2**14, (2, rows), dtype=np.int16)
     margin, target = rng.integers(-(2**36), 2**36, rows).astype(np.float64), rng.uniform(-1, 1, rows)
     found = []
-    for sums in (_interpreted(coordinates._moved_column_sum), one_loop, chosen_loop):
+    for sums in (_interpreted(gradients._moved_column_sum), one_loop, chosen_loop):
         margins = margin.copy()
         given = (loss, x, moved, 12345.0, margins, target, np.empty(rows), 2.0**-38, 2.0**18 / 3, bound)
         with np.errstate(all="ignore"):

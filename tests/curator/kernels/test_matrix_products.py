@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.curator.kernels.kernel import kernel
-from discreet.curator.kernels.matrix_products import LANES, ROWS, add_products, four_through
+from discreet.curator.kernels.kernel import LANES, ROWS, add_products, four_through, kernel
 
 
 @kernel()

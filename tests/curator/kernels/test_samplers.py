@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.curator.kernels import samplers
-from discreet.curator.lattice.noise import _gap_search, _gap_table
+from discreet.curator.noise import _gap_search, _gap_table
 from tests.covering import covering
 
 ONES = 2**64 - 1

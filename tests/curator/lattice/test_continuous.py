@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 import discreet
-from discreet.curator.lattice.noise import Draws
+from discreet.curator.noise import Draws
 from tests.entropy import Buffered
 
 SIGNIFICANCE = 1e-6

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.curator.lattice import entropy
-from discreet.curator.lattice.entropy import DIRECT_WORDS, SeededEntropy, SystemEntropy, chacha20_words, uniform_below
+from discreet.curator import noise
+from discreet.curator.noise import DIRECT_WORDS, SeededEntropy, SystemEntropy, chacha20_words, uniform_below
 
 SIGNIFICANCE = 1e-6
 SMALL, LARGE = (0, 1, 8, DIRECT_WORDS - 1), (DIRECT_WORDS, DIRECT_WORDS + 1, 127, 128, 129, 1412, 5000)
@@ -41,13 +41,13 @@ def test_every_request_asks_the_operating_system_once(given, count):
 
 
 def test_a_key_is_overwritten_before_words_are_returned(monkeypatch):
-    kept, compiled = [], entropy.chacha20.key_stream
+    kept, compiled = [], noise.samplers.key_stream
 
     def watched(parts, forget, out):
         kept.append((parts, parts.copy()))
         compiled(parts, forget, out)
 
-    monkeypatch.setattr(entropy.chacha20, "key_stream", watched)
+    monkeypatch.setattr(noise.samplers, "key_stream", watched)
     SystemEntropy().words(1000)
     ((parts, before),) = kept
     assert before[:8].any()
@@ -56,7 +56,7 @@ def test_a_key_is_overwritten_before_words_are_returned(monkeypatch):
 
 
 def test_more_words_than_a_key_has_are_refused(monkeypatch):
-    monkeypatch.setattr(entropy, "MOST_WORDS", 1000)
+    monkeypatch.setattr(noise, "MOST_WORDS", 1000)
     assert SystemEntropy().words(1000).size == 1000
     with pytest.raises(ValueError, match="at most"):
         SystemEntropy().words(1001)

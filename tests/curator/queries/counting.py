@@ -2,7 +2,7 @@
 
 from itertools import repeat
 
-from discreet.accounting.cell_counts import QUERY
+from discreet.accounting.certificate import QUERY
 from discreet.curator.queries.counts import planned_counts
 from tests.priced import at_noise
 

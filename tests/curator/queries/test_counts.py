@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.accounting.cell_counts import QUERY
+from discreet.accounting.certificate import QUERY
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.curator.queries.counts import planned_counts
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic

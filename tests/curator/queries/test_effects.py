@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Bounds
 from discreet.curator import known_answers
-from discreet.curator.lattice.lattice import place_weights
+from discreet.curator.lattice import place_weights
 from discreet.curator.queries import effects
 from discreet.losses import Logistic, Softmax
 from discreet.losses.base import couplings

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet.curator.engines.local import engine_for
+from discreet.curator.engines import engine_for
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.queries.moments import MomentQuery, outer_coefficients, square_shift
 from discreet.errors import Unsupported

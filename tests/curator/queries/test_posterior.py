@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from discreet.curator.lattice.noise import Draws
-from discreet.curator.queries.sampling import (
+from discreet.curator.noise import Draws
+from discreet.curator.queries.minimizers import (
     acceptance_bound,
     factor_of,
     gaussian_in_ball,

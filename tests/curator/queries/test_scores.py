@@ -8,7 +8,7 @@ from scipy import sparse
 
 from discreet import Budget
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from tests.covering import covering

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from discreet.curator.private_data import fingerprint_from, fingerprint_of
 from discreet.curator.records import row_sketches
-from discreet.curator.records.row_hashes import fingerprint_from, fingerprint_of
 from discreet.curator.records.row_sketches import EMPTY, RowHashes, row_secrets
 from discreet.ledger import fingerprint
 

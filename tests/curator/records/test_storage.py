@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.curator.lattice.lattice import COARSE
+from discreet.curator.lattice import COARSE
 from discreet.curator.records import storage
 from discreet.curator.records.storage import (
     MEMORY,

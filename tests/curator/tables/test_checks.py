@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from discreet import DPLogisticRegression
-from discreet.accounting.cell_counts import CHECKED, Checked
+from discreet.accounting.certificate import CHECKED, Checked
 from discreet.accounting.events import Gaussian
 from discreet.curator.tables.frames import FrameSource
 from discreet.curator.tables.stream import TableStream

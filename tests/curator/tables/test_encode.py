@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from discreet import DPLogisticRegression
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.curator.records import admission
 from discreet.curator.tables.encode import Layout
 from discreet.curator.tables.frames import FrameSource

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import DPLogisticRegression, Ledger
-from discreet.curator.lattice.entropy import SeededEntropy, use_entropy
+from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.curator.tables.frames import LazySource, StreamSource, table_in_memory
 from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel

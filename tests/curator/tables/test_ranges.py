@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from discreet.accounting.cell_counts import QUERY
+from discreet.accounting.certificate import QUERY
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import calibrate
+from discreet.accounting.pricing import calibrate
 from discreet.budget import Budget
-from discreet.curator.tables.ranges import (
+from discreet.curator.tables.stream import (
     Tree,
     cells_per_record,
     consistent_leaves,

@@ -20,7 +20,7 @@ from discreet import (
     DPRidge,
 )
 from discreet.budget import InvalidBudget
-from discreet.curator.lattice.entropy import current_entropy
+from discreet.curator.noise import current_entropy
 from discreet.errors import MissingBounds, Unsupported
 from discreet.models.forecast import point_of, setting_of, summary
 from discreet.models.synthetic import Classes, Numbers, rehearsal

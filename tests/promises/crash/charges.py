@@ -4,7 +4,7 @@ import zlib
 
 from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.ledger.ledger import Reservation
 
 DATASET = "ds"

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 
 from discreet import Budget, BudgetExceeded, Ledger
 from discreet.accounting.events import Gaussian
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.errors import LedgerError
 from discreet.ledger import store as rows
 from discreet.ledger.store import OVER_CAP, OverCap

@@ -20,7 +20,7 @@ from discreet import (
     DPRandomizedSearch,
     Ledger,
 )
-from discreet.curator.lattice.entropy import SystemEntropy, use_entropy
+from discreet.curator.noise import SystemEntropy, use_entropy
 from discreet.solvers import GradientDescent
 from tests.promises.crash.children import forked
 from tests.promises.crash.fits import (

@@ -103,7 +103,7 @@ MUTANTS = (
         "The certificate tells by a digest which records it was.",
         "models/fit.py",
         "        certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)\n",
-        "        from discreet.curator.records.row_hashes import fingerprint_of\n"
+        "        from discreet.curator.private_data import fingerprint_of\n"
         "        facts = data.facts(priced)\n"
         "        if reservation is not None:\n"
         "            rows = data._PrivateData__X\n"

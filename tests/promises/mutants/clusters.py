@@ -143,7 +143,7 @@ MUTANTS = (
     bug(
         "a message of another version",
         "A message is read whatever its version, and its values may mean something else.",
-        "curator/clusters/messages.py",
+        "curator/clusters/calls.py",
         "    if (name, version) != (_NAME, VERSION):\n",
         "    if name != _NAME:\n",
         "tests/curator/clusters/test_messages.py::test_what_does_not_fit_is_refused[another version]",

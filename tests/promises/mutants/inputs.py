@@ -8,7 +8,7 @@ MUTANTS = (
     bug(
         "every threshold a unit of its own",
         "The rows of a record of an ordered class are bounded one by one, so that a record adds K - 1 contributions.",
-        "curator/records/thresholds.py",
+        "curator/records/derived.py",
         "yield Block(*flat, np.repeat(persons, count), None, *beside)",
         "yield Block(*flat, np.arange(count * (done - rows), count * done), None, *beside)",
         "tests/models/test_ordinal.py::test_no_record_moves_an_answer_by_more_than_one_contribution[zero_out-records]",

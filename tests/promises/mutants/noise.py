@@ -48,7 +48,7 @@ MUTANTS = (
     bug(
         "random words copied by fork",
         "Random words are fetched in advance, and a forked process inherits those that its parent will use.",
-        "curator/lattice/entropy.py",
+        "curator/noise.py",
         "        return _key_stream(np.frombuffer(parts, _UINT32), count, forget=True)\n",
         "        pool = SystemEntropy.__dict__.get('pool', b'')\n"
         "        if len(pool) < 8 * count:\n"
@@ -61,7 +61,7 @@ MUTANTS = (
     bug(
         "a key used for many requests",
         "The cipher's key is read once per process: every request gets the same words.",
-        "curator/lattice/entropy.py",
+        "curator/noise.py",
         "        parts[:32] = os.urandom(32)\n",
         "        if not hasattr(SystemEntropy, 'key'):\n"
         "            SystemEntropy.key = os.urandom(32)\n"
@@ -72,7 +72,7 @@ MUTANTS = (
     bug(
         "a counter that stands still",
         "The counter does not go on after sixteen blocks: a long request repeats its first words.",
-        "curator/kernels/chacha20.py",
+        "curator/kernels/samplers.py",
         "uint32(first + start // 8)",
         "uint32(first)",
         "tests/curator/test_known_answers.py::test_the_kernels_as_they_are_pass",
@@ -90,7 +90,7 @@ MUTANTS = (
     bug(
         "noise in floating point",
         "Gaussian noise is drawn with numpy and rounded to the lattice: it has holes where doubles have.",
-        "curator/lattice/noise.py",
+        "curator/noise.py",
         "    return _fill(samplers.rounded_gaussian, _normal_table(), count, m, 9, entropy)\n",
         "    drawn = np.random.default_rng(entropy.words(4)).standard_normal(count)\n"
         "    return np.rint(drawn * 2.0**m).astype(np.int64)\n",
@@ -127,7 +127,7 @@ MUTANTS = (
     bug(
         "a sampler of another scale",
         "The sampler of pure noise is off by a factor of two: no curator with a pure budget opens.",
-        "curator/lattice/noise.py",
+        "curator/noise.py",
         "_fill(samplers.discrete_laplace, _geometric_table(), count, m, 6, entropy)",
         "_fill(samplers.discrete_laplace, _geometric_table(), count, m - 1, 6, entropy)",
         "tests/promises/mutants/test_killers.py::test_the_audit_of_a_gradient_refutes_nothing[laplace]",
@@ -136,7 +136,7 @@ MUTANTS = (
     bug(
         "noise of a mean on coordinate sums",
         "The noise of fused coordinate steps is divided by n, and then the noisy sum is.",
-        "curator/queries/coordinates.py",
+        "curator/queries/gradients.py",
         "        noise=session.noise(release, unit, columns.size, answers=columns.size),\n",
         "        noise=session.noise(release, unit, columns.size, answers=columns.size) // int(n),\n",
         "tests/promises/mutants/test_killers.py::test_the_audit_of_a_transcript_refutes_nothing",
@@ -154,7 +154,7 @@ MUTANTS = (
     bug(
         "a share without noise",
         "How many gradients are within a clip is told exactly.",
-        "curator/queries/coordinates.py",
+        "curator/queries/gradients.py",
         "return float(session.release(release, unit, exact, exact + drawn)[0] * unit.step)",
         "return float(session.release(release, unit, exact, exact)[0] * unit.step)",
         "tests/promises/test_noise_law.py::test_every_query_has_the_noise_that_was_planned[noisy_share_within]",

@@ -119,7 +119,7 @@ MUTANTS = (
     bug(
         "calibration above the budget",
         "The search for the noise ends on a price a little above the budget.",
-        "accounting/priced_plan.py",
+        "accounting/pricing.py",
         "        if spent <= target:\n",
         "        if spent <= target * (1 + tolerance):\n",
         "tests/accounting/test_pricing.py::test_full_batch_round_trip",
@@ -206,7 +206,7 @@ MUTANTS = (
                 "    seeded = () if entropy.is_private else (",
                 "    seeded = () if True else (",
             ),
-            Edit("curator/lattice/entropy.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
+            Edit("curator/noise.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
         ),
         ("tests/models/test_fit.py::test_seeded_noise_is_stamped[DPLogisticRegression]",),
         'assert certificate.stamp.startswith("NOT PRIVATE")',

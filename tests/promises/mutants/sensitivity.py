@@ -55,7 +55,7 @@ MUTANTS = (
     bug(
         "no clip",
         "A record's gradient is as long as its features make it.",
-        "curator/engines/base.py",
+        "curator/engines.py",
         "np.where(reach > 0, per_row // np.maximum(reach, 1), 0)",
         "np.where(reach > 0, COEFFICIENT_LIMIT, 0)",
         f"{_REPLAY}[logistic-zero_out]",
@@ -76,7 +76,7 @@ MUTANTS = (
     bug(
         "a part at hand counted twice",
         "Where records are asked part by part, the first of a thread's parts is added twice.",
-        "curator/engines/local.py",
+        "curator/engines.py",
         "for at in range(first + 1, last):",
         "for at in range(first, last):",
         "tests/curator/engines/test_parts.py::test_every_record_is_counted_once[dense]",
@@ -103,7 +103,7 @@ MUTANTS = (
     bug(
         "clip row by row for persons",
         "Each of a person's rows may contribute as much as a whole person.",
-        "curator/engines/base.py",
+        "curator/engines.py",
         "per_row = bound if shares is None else bound // shares",
         "per_row = bound",
         "tests/promises/test_sensitivity.py::test_every_pair_of_persons[zero_out]",
@@ -294,7 +294,7 @@ MUTANTS = (
     bug(
         "twice the clip",
         "Records are clipped at twice the bound that their noise is scaled to.",
-        "curator/engines/base.py",
+        "curator/engines.py",
         "    per_row = bound if shares is None else bound // shares\n",
         "    per_row = 2 * bound if shares is None else 2 * bound // shares\n",
         f"{_REPLAY}[logistic-zero_out]",
@@ -339,7 +339,7 @@ MUTANTS = (
     bug(
         "a person's rows each counted whole in a coordinate",
         "A person moves an entry of the gradient by as many bounds as there are rows.",
-        "curator/queries/coordinates.py",
+        "curator/queries/gradients.py",
         "(int(bound) // shares).astype(np.float64)",
         "(int(bound) + 0 * shares).astype(np.float64)",
         "tests/solvers/coordinates/test_contributions.py::test_one_person_of_many_rows[False-squared]",
@@ -387,8 +387,8 @@ MUTANTS = (
         "a change of gradients that is not clipped",
         "The change of a record's gradient is as long as its features make it.",
         "curator/queries/gradients.py",
-        "        bound=unit.bound,\n",
-        "        bound=unit.bound if anchor is None else unit.bound << 5,\n",
+        "        loss=session.loss,\n        bound=unit.bound,\n",
+        "        loss=session.loss,\n        bound=unit.bound if anchor is None else unit.bound << 5,\n",
         "tests/solvers/test_svrg.py::test_the_clip_bites_far_below_the_change",
         "assert",
     ),

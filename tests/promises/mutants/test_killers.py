@@ -11,7 +11,7 @@ from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian
 from discreet.accounting.objective_perturbation import perturbation_of
 from discreet.accounting.plan import Plan, Release
-from discreet.accounting.priced_plan import calibrate, price_plan
+from discreet.accounting.pricing import calibrate, price_plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData

@@ -12,7 +12,7 @@ from typing import Any
 
 import discreet
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.budget import Neighbors
 from discreet.curator import PrivateData
 from discreet.losses import Logistic

@@ -7,9 +7,9 @@ import numpy as np
 
 from discreet import Bounds, Budget
 from discreet.accounting import AdaptivePlan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import SeededEntropy
+from discreet.curator.noise import SeededEntropy
 from discreet.losses import Logistic
 
 RELATIONS = ("replace_one", "zero_out", "add_remove")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from discreet import Bounds, Budget
 from discreet.accounting import AdaptivePlan, Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.noise import use_entropy
 from discreet.curator.queries.choices import ValueQuery
 from discreet.curator.queries.gradients import GradientQuery
 from discreet.errors import AccountingError, BudgetExceeded, PlanViolation, Unsupported

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Squared
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import Release
 from discreet.curator import PrivateData
-from discreet.curator.engines.local import DenseEngine, SparseEngine
+from discreet.curator.engines import DenseEngine, SparseEngine
 from discreet.curator.queries.moments import SquareQuery
 from discreet.curator.records import admission
 from discreet.losses import Squared

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Budget
-from discreet.curator.lattice.lattice import COARSE, weight_scale
+from discreet.curator.lattice import COARSE, weight_scale
 from discreet.losses import Squared
 from discreet.penalties import L1, L2, Box, ElasticNet, NoPenalty
 from discreet.penalties.base import prox_coordinate

@@ -9,10 +9,9 @@ from scipy.stats import chi2, ks_2samp
 
 from discreet import Budget
 from discreet.accounting import Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import use_entropy
-from discreet.curator.lattice.noise import discrete_laplace
+from discreet.curator.noise import discrete_laplace, use_entropy
 from discreet.curator.queries.choices import RULES, _largest_offset, score_lattice, scores
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared

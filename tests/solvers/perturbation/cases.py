@@ -16,9 +16,9 @@ from discreet import (
     DPRidge,
 )
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.entropy import use_entropy
+from discreet.curator.noise import use_entropy
 from discreet.solvers import ExponentialMechanism
 from discreet.testing import Data
 from tests.entropy import Buffered

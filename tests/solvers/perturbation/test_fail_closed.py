@@ -9,7 +9,7 @@ from discreet import Bounds, Budget
 from discreet.accounting import Perturbation, Plan, Release
 from discreet.curator import PrivateData, Problem
 from discreet.curator.certified import minimize
-from discreet.curator.queries import minimizers, sampling
+from discreet.curator.queries import minimizers
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.penalties import NoPenalty
@@ -79,7 +79,7 @@ def test_an_error_after_the_charge_leaves_the_budget_spent(kind, monkeypatch):
     with window() as seen:
         curator = open_it()
         with monkeypatch.context() as patch:
-            patch.setattr(sampling if kind == "exponential" else minimizers, "minimize", fails)
+            patch.setattr(minimizers, "minimize", fails)
             with pytest.raises(MemoryError):
                 ask(curator)
         with pytest.raises(PlanViolation, match=r"no .further."):

@@ -9,9 +9,9 @@ from scipy import stats
 
 from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData, Problem, session
-from discreet.curator.lattice.noise import Draws
+from discreet.curator.noise import Draws
 from discreet.curator.queries import minimizers
 from discreet.losses import Logistic, SmoothedHinge
 from tests.priced import at_noise

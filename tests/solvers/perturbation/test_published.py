@@ -12,7 +12,7 @@ from discreet.accounting import Release, price_plan
 from discreet.accounting.objective_perturbation import Perturbation
 from discreet.bounds import Domain
 from discreet.curator import PrivateData, Problem
-from discreet.curator.queries import sampling
+from discreet.curator.queries import minimizers
 from discreet.curator.records.admission import scaling_for
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Huber, Logistic, Softmax, Squared
@@ -124,8 +124,10 @@ def test_shrunk_rows_are_shrunk_in_every_sampler(sampler):
 
 def test_a_gaussian_posterior_pays_for_its_centers_tolerance(monkeypatch):
     seen = []
-    honest = sampling.inverse_temperature
-    monkeypatch.setattr(sampling, "inverse_temperature", lambda z, s, problem: seen.append(s) or honest(z, s, problem))
+    honest = minimizers.inverse_temperature
+    monkeypatch.setattr(
+        minimizers, "inverse_temperature", lambda z, s, problem: seen.append(s) or honest(z, s, problem)
+    )
     X, y = np.linspace(-1, 1, 20).reshape(-1, 1), np.linspace(-1, 1, 20)
     budget = Budget(1.0, 1e-5, "zero_out")
     for tolerance in (1e-11, 0.1):

@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Budget
 from discreet.accounting import AdaptivePlan
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.accounting.rdp import zcdp_of_budget
 from discreet.losses import Logistic, Squared
 from discreet.penalties import NoPenalty

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import Budget, DPLogisticRegression, DPRidge
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.default import Recipe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic, Poisson, Squared

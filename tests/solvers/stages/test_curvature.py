@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from discreet import Bounds, Budget
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.losses import Logistic
 from discreet.penalties import NoPenalty

@@ -6,9 +6,9 @@ from scipy import sparse
 
 from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
-from discreet.accounting.priced_plan import price_plan
+from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.lattice.lattice import ROOT_TWO
+from discreet.curator.lattice import ROOT_TWO
 from discreet.errors import Unsupported
 from discreet.losses import Logistic, Squared
 from discreet.penalties import NoPenalty

@@ -20,7 +20,7 @@ from discreet.losses.base import Loss
 from discreet.typing import Array, Floats, Integers
 
 if TYPE_CHECKING:
-    from discreet.curator.engines.threads import Workers
+    from discreet.curator.kernels.kernel import Workers
 
 
 _CHUNK_VALUES = 1 << 20

@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.curator.clusters import calls, persons, tasks
-from discreet.curator.clusters.calls import call, packed_each
-from discreet.curator.clusters.messages import pack, unpack
+from discreet.curator.clusters.calls import call, pack, packed_each, unpack
 from discreet.curator.clusters.remote import (
     NO_WORKERS,
     OUT_OF_REACH,
@@ -41,10 +40,9 @@ from discreet.curator.clusters.remote import (
 )
 from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, TableRows, Tally, describe
 from discreet.curator.records import containers
+from discreet.curator.tables.files import current_client
 from discreet.curator.tables.frames import FrameSource
-from discreet.curator.tables.open import current_client
-from discreet.curator.unquoted import unquoted
-from discreet.errors import ClusterFailed, Unsupported
+from discreet.errors import ClusterFailed, Unsupported, unquoted
 
 if TYPE_CHECKING:
     from discreet.losses.base import Loss

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from discreet.curator.clusters import persons, tasks
-from discreet.curator.clusters.messages import Misfit, unpack
+from discreet.curator.clusters.calls import Misfit, unpack
 from discreet.curator.clusters.tasks import OTHER_CODE, CellEncoding, Failed, Seal, Seen, Tally, added
-from discreet.curator.engines.base import Engine, ExactSum, LocalEngine
+from discreet.curator.engines import Engine, ExactSum, LocalEngine
 from discreet.curator.records import containers
 from discreet.curator.records.row_sketches import EMPTY
 from discreet.curator.records.stream import Block, RecordStream
@@ -30,7 +30,7 @@ from discreet.typing import Booleans, Integers, Words
 
 if TYPE_CHECKING:
     from discreet.accounting.plan import Plan
-    from discreet.curator.lattice.lattice import Grid
+    from discreet.curator.lattice import Grid
     from discreet.curator.metrics.row_values import Cells, Scoring
     from discreet.curator.records.recoding import Placement
     from discreet.curator.records.stream import Encoding

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from discreet.curator.clusters import calls, persons, tasks
-from discreet.curator.clusters.calls import call, packed_each
-from discreet.curator.clusters.messages import pack
+from discreet.curator.clusters.calls import call, pack, packed_each
 from discreet.curator.clusters.remote import (
     Held,
     OfPersons,

@@ -26,8 +26,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.curator.engines.base import ExactSum, LocalEngine
-from discreet.curator.engines.local import engine_for
+from discreet.curator.engines import ExactSum, LocalEngine, engine_for
 from discreet.curator.kernels.moments import add_counts
 from discreet.curator.known_answers import (
     check_count_kernel,
@@ -129,13 +128,13 @@ _RUN = (
     "curator/clusters",
     "curator/kernels",
     "curator/metrics",
-    "curator/engines",
+    "curator/engines.py",
     "curator/queries",
     "curator/records",
     "curator/tables",
     "losses",
 )
-"""Folders whose code decides what a worker answers."""
+"""Folders and files whose code decides what a worker answers."""
 
 
 @dataclass(frozen=True)
@@ -323,7 +322,7 @@ def software() -> tuple[str, ...]:
     root = Path(__file__).parents[2]
     code = hashlib.blake2b(digest_size=16)
     for folder in _RUN:
-        for file in sorted((root / folder).glob("*.py")):
+        for file in sorted((root / folder).glob("*.py")) or [root / folder]:
             code.update(f"{folder}/{file.name}".encode())
             code.update(file.read_bytes())
     return discreet.__version__, numba.__version__, np.__version__, code.hexdigest()

@@ -9,8 +9,7 @@ import math
 import numpy as np
 from numba import int64, njit
 
-from discreet.curator.kernels.kernel import inner, kernel
-from discreet.curator.kernels.matrix_products import four_through
+from discreet.curator.kernels.kernel import four_through, inner, kernel
 
 
 @inner()

@@ -11,8 +11,7 @@ import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.encode import ceil_sqrt
-from discreet.curator.kernels.kernel import kernel
-from discreet.curator.kernels.matrix_products import add_products
+from discreet.curator.kernels.kernel import add_products, kernel
 from discreet.typing import Array, Integers
 
 _STRIP = 256

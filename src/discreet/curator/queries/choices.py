@@ -32,12 +32,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.accounting.plan import Release
-from discreet.curator.engines.base import ExactSum, LocalEngine, unit_bounds
-from discreet.curator.engines.local import DenseEngine, SparseEngine
+from discreet.curator.engines import DenseEngine, ExactSum, LocalEngine, SparseEngine, unit_bounds
 from discreet.curator.kernels import gradients as kernels
 from discreet.curator.known_answers import check_coordinate_kernels, check_value_kernels
-from discreet.curator.lattice.lattice import Unit, Weights, place_weights, unit_for
-from discreet.curator.queries.coordinates import check_count, checked, coordinate_query
+from discreet.curator.lattice import Unit, Weights, place_weights, unit_for
+from discreet.curator.queries.gradients import check_count, checked, coordinate_query
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss, Valued, least, nothing, value, values
 from discreet.losses.sigmoid import exp
@@ -380,7 +379,7 @@ def noisy_score(session: Session, w: Floats, *, error: float = 1.0) -> float:
     Mechanism: sum + round(2^m N(0, 1)), or discrete Laplace of scale 2^m.
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
     Conditions: w and error are public or released; here the model was fitted on other records, so that both may cost
-    the whole budget of a run (``records/split.py``).
+    the whole budget of a run (``records/derived.py``).
     """
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.cell_counts import CHECKS, QUERY
+from discreet.accounting.certificate import CHECKS, QUERY
 from discreet.accounting.plan import AdaptivePlan, Plan
-from discreet.accounting.priced_plan import PricedPlan
+from discreet.accounting.pricing import PricedPlan
 from discreet.bounds import Domain
-from discreet.curator.engines.base import Engine, ExactSum, LocalEngine, unit_bounds
+from discreet.curator.engines import Engine, ExactSum, LocalEngine, unit_bounds
 from discreet.curator.kernels.moments import add_counts
 from discreet.curator.known_answers import check_count_kernel
-from discreet.curator.lattice.lattice import ROOT_TWO
+from discreet.curator.lattice import ROOT_TWO
 from discreet.curator.records.recoding import Placement
 from discreet.curator.records.stream import RecordStream, rows_of_each
 from discreet.curator.session import Session

@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
-from discreet.curator.engines.local import DenseEngine
+from discreet.curator.engines import DenseEngine, ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import gradients as kernels
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.known_answers import check_effect_kernels
-from discreet.curator.lattice.lattice import COEFFICIENT_LIMIT, ROOT_TWO, Unit, Weights, place_weights
+from discreet.curator.lattice import COEFFICIENT_LIMIT, ROOT_TWO, Unit, Weights, place_weights
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.curator.engines.base import ExactSum, LocalEngine, coefficient_limits, unit_bounds
+from discreet.curator.engines import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
 from discreet.curator.known_answers import check_magnitude_kernel, check_moment_kernels, check_square_sums
-from discreet.curator.lattice.lattice import ROOT_TWO, Grid
-from discreet.curator.queries.coordinates import check_count
+from discreet.curator.lattice import ROOT_TWO, Grid
+from discreet.curator.queries.gradients import check_count
 from discreet.errors import PlanViolation, Unsupported
 from discreet.typing import Floats, Integers
 

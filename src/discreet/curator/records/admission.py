@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Bounds
-from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels import encode
-from discreet.curator.lattice.lattice import COARSE, FINE, Grid
+from discreet.curator.kernels.kernel import Workers
+from discreet.curator.lattice import COARSE, FINE, Grid
 from discreet.curator.records.containers import (
     Table,
     are_numbers,
@@ -26,8 +26,7 @@ from discreet.curator.records.containers import (
     one_dimensional,
 )
 from discreet.curator.records.storage import MEMORY, Storage, storage_for
-from discreet.curator.unquoted import unquoted
-from discreet.errors import PlanViolation, Unsupported
+from discreet.errors import PlanViolation, Unsupported, unquoted
 from discreet.losses.base import Loss
 from discreet.scalars import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Array, Booleans, Floats, Integers

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from discreet.curator.unquoted import unquoted
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import MissingBounds, Unsupported, unquoted
 from discreet.typing import Array
 
 Table: TypeAlias = Any

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bounds import Domain
-from discreet.curator.engines.threads import Workers
 from discreet.curator.kernels.encode import LARGEST, recode_rows, recode_sparse_rows
-from discreet.curator.kernels.matrix_products import LANES, ROWS
-from discreet.curator.lattice.lattice import Grid
+from discreet.curator.kernels.kernel import LANES, ROWS, Workers
+from discreet.curator.lattice import Grid
 from discreet.curator.records.admission import Records
 from discreet.errors import PlanViolation, Unsupported
 from discreet.typing import Array, Floats, Integers

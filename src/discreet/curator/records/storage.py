@@ -18,9 +18,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from discreet.curator.lattice.lattice import Grid
-from discreet.curator.unquoted import unquoted
-from discreet.errors import Unsupported
+from discreet.curator.lattice import Grid
+from discreet.errors import Unsupported, unquoted
 from discreet.typing import Array
 
 Value = TypeVar("Value")

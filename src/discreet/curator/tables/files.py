@@ -1,10 +1,12 @@
-"""Files of Parquet and CSV as sources: one, several, a folder of them, or those that a pattern names.
+"""The one entrance of every table, and files of Parquet and CSV: one, several, a folder, or those of a pattern.
 
 The next batches of a file are read while the last one is being used.
 
 Bytes of CSV: the reader takes UTF-8 only. It decodes lines that are no rows, and fails on what is not UTF-8, so that
 one cell would end the reading of a table. It is given the bytes as if they were Latin-1, where every byte is a
 character, in UTF-8; its cells are turned back into the bytes that were there.
+
+What a cluster needs is imported where a table is on one.
 """
 
 import csv
@@ -15,6 +17,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,9 +27,9 @@ import pyarrow.csv
 import pyarrow.parquet
 from numba import njit
 
-from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
-from discreet.curator.unquoted import unquoted
-from discreet.errors import Unsupported
+from discreet.curator.records import containers
+from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source, table_in_memory
+from discreet.errors import Unsupported, unquoted
 from discreet.schema.cell_meaning import MAX_COLUMNS, decoded
 
 Item = TypeVar("Item")
@@ -367,3 +370,42 @@ def _check_width(file: Path, columns: int) -> None:
 def _check_same(names: Sequence[str], others: Sequence[str]) -> None:
     if sorted(names) != sorted(others):
         raise Unsupported("the table's files have different columns: read them one by one, or give them the same")
+
+
+current_client: ContextVar[Any] = ContextVar("discreet_cluster", default=None)
+"""The client of the cluster whose workers open files, inside a ``discreet.scale.cluster`` block."""
+
+
+def source_of(data: object, separator: str | None, rows: int | None = None) -> Source:
+    """Return a table as a source: a frame, a stream, files, or a frame or files on a cluster.
+
+    ``rows`` are declared of one that does not know its own.
+    """
+    if isinstance(data, Source):
+        return data
+    if _is_spark(data):
+        from discreet.curator.clusters.spark import SparkSource
+
+        return SparkSource(data)
+    if containers.is_dask(data):
+        if not hasattr(data, "columns"):
+            raise Unsupported("a table has named columns: pass a dask.dataframe")
+        from discreet.curator.clusters.dask import DaskSource
+
+        return DaskSource(data)
+    if isinstance(data, (str, Path)) or (isinstance(data, (list, tuple)) and data):
+        if isinstance(data, (list, tuple)) and not all(isinstance(part, (str, Path)) for part in data):
+            raise Unsupported("a list names the files of one table: pass their paths, or a data frame")
+        client = current_client.get()
+        if client is None:
+            return open_table(data, separator)
+        from discreet.curator.clusters.dask import WorkersFiles
+
+        return WorkersFiles(client, data, separator)
+    return table_in_memory(data, rows)
+
+
+def _is_spark(table: object) -> bool:
+    """Return whether a table is a data frame of Spark, without an import of it."""
+    kind = type(table)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")

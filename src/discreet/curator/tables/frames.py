@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from discreet.curator.records.containers import Table
 from discreet.curator.tables.cells import Column, check_stored, texts
-from discreet.curator.unquoted import unquoted
-from discreet.errors import Unsupported
+from discreet.errors import Unsupported, unquoted
 
 BATCH_ROWS = 1 << 15
 

@@ -1,1 +1,0 @@
-"""The lattice: integers that stand for numbers, and exact noise on them."""
