@@ -5,20 +5,9 @@ from types import GenericAlias, ModuleType
 from typing import Any
 
 PACKAGES = (
-    "discreet",
-    "discreet.accounting",
-    "discreet.audit",
-    "discreet.curator",
-    "discreet.datasets",
-    "discreet.default",
-    "discreet.ledger",
-    "discreet.losses",
-    "discreet.models",
-    "discreet.penalties",
-    "discreet.scale",
-    "discreet.schema",
-    "discreet.solvers",
-    "discreet.testing",
+    *("discreet", "discreet.accounting", "discreet.audit", "discreet.curator", "discreet.datasets"),
+    *("discreet.default", "discreet.ledger", "discreet.losses", "discreet.models", "discreet.penalties"),
+    *("discreet.scale", "discreet.schema", "discreet.solvers", "discreet.testing"),
 )
 
 

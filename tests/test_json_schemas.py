@@ -74,14 +74,9 @@ def test_schema_files(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "unknown = 1",
-        "rows = 0",
-        "[columns.b]\nrange = [1]",
-        '[columns.b]\nrange = [0, 1]\ncategories = ["a"]',
-        '[columns.b]\nlevels = ["a"]',
-        "[columns.b]\nboolean = false",
-        '[target]\ncolumn = "a"\nclasses = [0, 1]\nrange = [0, 1]',
-        'separator = "x"',
+        *("unknown = 1", "rows = 0", "[columns.b]\nrange = [1]", '[columns.b]\nrange = [0, 1]\ncategories = ["a"]'),
+        *('[columns.b]\nlevels = ["a"]', "[columns.b]\nboolean = false"),
+        *('[target]\ncolumn = "a"\nclasses = [0, 1]\nrange = [0, 1]', 'separator = "x"'),
     ],
 )
 def test_what_discreet_refuses_the_schema_refuses(text):

@@ -14,9 +14,8 @@ import pytest
 from scipy.special import expit
 
 from discreet.accounting import gaussian
-from discreet.accounting.events import Gaussian, PerturbedMinimum
+from discreet.accounting.events import PerturbedMinimum
 from discreet.budget import Neighbors
-from tests.accounting import published
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 
@@ -217,29 +216,6 @@ def test_replace_one(kind):
 
 
 # --- claims that are false -----------------------------------------------------------------------
-
-
-def test_the_lecture_without_the_determinant_is_not_private():
-    """Replacing (1, +1) by nothing costs far more than the delta of 1e-5 for which the noise is meant."""
-    sigma = published.lecture_scale(1.0, 1e-5)
-    found = [exact_delta([], Record(1.0), lam, sigma, 1.0) for lam in (1e-6, 1e-4, 1e-2, 0.1, 1.0)]
-    assert found == pytest.approx([4.1e-2, 4.1e-2, 3.4e-2, 5.1e-3, 0.0], rel=0.02, abs=1e-6)
-    assert max(found) > 1000 * 1e-5
-
-
-@pytest.mark.parametrize(("epsilon", "sigma", "lam", "mu"), [(0.5, 12.844, 1.988, 0.15), (1.0, 6.558, 0.9885, 0.3)])
-def test_it_must_not_be_composed_as_a_gaussian(epsilon, sigma, lam, mu):
-    """At the least lambda for its own epsilon it has no overhead, but beside another release it does."""
-    event = PerturbedMinimum(sigma, 0.25 / lam, "logistic")
-    assert not isinstance(event.simplified(ADD), Gaussian)
-    with_record, without = Line([pull(1.75 * sigma), Record(1.0)], lam, sigma), Line([pull(1.75 * sigma)], lam, sigma)
-    table = np.linspace(-30, 30, 60001)
-    deltas = np.array([gaussian.delta_of(max(x, 0.0), mu) for x in np.abs(table)])
-    deltas = np.where(table >= 0, deltas, -np.expm1(np.minimum(table, 0)) + np.exp(np.minimum(table, 0)) * deltas)
-    found = expected(with_record, without, lambda loss: np.interp(epsilon - loss, table, deltas))
-    as_gaussian = gaussian.delta_of(epsilon, math.hypot(1 / sigma, mu))
-    assert found > 1.05 * as_gaussian
-    assert found <= event.loss_bound(ADD).delta_with_gaussian(epsilon, mu)
 
 
 # --- two dimensions ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from discreet.accounting.events import BoundedRange, Gaussian, Laplace, PoissonS
 from discreet.budget import Neighbors
 from tests.covering import covering
 
-ADD, REPLACE, ZERO = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE, Neighbors.ZERO_OUT
+ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 GRID = 1e-4
 
 

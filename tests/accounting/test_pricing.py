@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import gaussian, pld, pricing
-from discreet.accounting.events import (
-    ZCDP,
-    BoundedRange,
-    Gaussian,
-    Laplace,
-    PoissonSampled,
-    PureDP,
-    renyi_epsilon,
-)
+from discreet.accounting.events import ZCDP, BoundedRange, Gaussian, Laplace, PoissonSampled, PureDP, renyi_epsilon
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate, epsilon_of, price
 from discreet.budget import Budget

@@ -30,20 +30,6 @@ def test_rho_of_a_budget(budget, simple, tight, exact):
 
 
 @pytest.mark.parametrize(
-    ("rho", "delta", "simple", "tight", "exact"),
-    [
-        (0.5, 1e-6, 5.75652177, 5.22153444, 4.88655412),
-        (1, 1e-5, 7.78614042, 7.07719670, 6.57297007),
-        (0.1, 1e-6, 2.45078800, 2.14193893, 1.99452690),
-    ],
-)
-def test_epsilon_of_zcdp(rho, delta, simple, tight, exact):
-    assert published.loose_epsilon_of_zcdp(rho, delta) == pytest.approx(simple, rel=1e-8)
-    assert rdp.epsilon_of_zcdp(rho, delta) == pytest.approx(tight, rel=1e-8)
-    assert gaussian.epsilon_of(math.sqrt(2 * rho), delta) == pytest.approx(exact, rel=1e-8)
-
-
-@pytest.mark.parametrize(
     ("epsilon", "pure", "laplace", "bounded", "kl"),
     [
         (1, 0.46211716, 0.36787944, 0.125, 0.12330156),

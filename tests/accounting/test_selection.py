@@ -14,16 +14,7 @@ import pytest
 from scipy.stats import chi2
 
 from discreet.accounting import gaussian, rdp, selection
-from discreet.accounting.events import (
-    Gaussian,
-    Laplace,
-    NonPrivate,
-    PureDP,
-    RepeatedSelection,
-    TotalVariation,
-    pure_epsilon,
-    renyi_epsilon,
-)
+from discreet.accounting.events import Gaussian, Laplace, PureDP, RepeatedSelection, pure_epsilon
 from discreet.accounting.pricing import epsilon_of
 from discreet.accounting.selection import Stopping
 from discreet.budget import Neighbors
@@ -274,18 +265,6 @@ def test_several_kinds_of_runs_cost_the_dearest_at_each_order(shape):
     assert both >= max(price(selected(one, shape=shape)), price(selected(other, shape=shape)))
     assert price(RepeatedSelection((one, one), 10.0, shape)) == price(selected(one, shape=shape))
     assert price(RepeatedSelection((one, (Gaussian(50.0),)), 10.0, shape)) == price(selected(one, shape=shape))
-
-
-def test_composition_with_other_events():
-    event, other = selected(), Gaussian(30.0, 4)
-    together = epsilon_of((event, other), DELTA, ZERO_OUT).epsilon
-    assert price(event) < together <= price(event) + epsilon_of((other,), DELTA / 2).epsilon + 0.1
-    twice = epsilon_of((event, event), DELTA, ZERO_OUT).epsilon
-    assert price(event) < twice < 2 * price(event)
-    assert epsilon_of((event, NonPrivate()), DELTA).epsilon == math.inf
-    assumed = epsilon_of((event, TotalVariation(1e-12)), DELTA, ZERO_OUT).epsilon
-    assert price(event) <= assumed < price(event) * 1.001
-    assert renyi_epsilon((event,), DELTA, ZERO_OUT) >= price(event) * (1 - 1e-9)
 
 
 def test_pure_budgets():

@@ -21,10 +21,7 @@ REPLACE, ADD = Neighbors.REPLACE_ONE, Neighbors.ADD_REMOVE
 @covering(("chance", [0.05, 1e-3, 1e-7]), ("trials", [1, 7, 300, 200_000]))
 def test_rates_are_those_of_clopper_and_pearson(trials, chance):
     for count in {0, 1, trials // 3, trials - 1, trials}:
-        low, high = (
-            guessing.least_rate(count, trials, chance),
-            guessing.largest_rate(count, trials, chance),
-        )
+        low, high = (guessing.least_rate(count, trials, chance), guessing.largest_rate(count, trials, chance))
         exact = stats.binomtest(count, trials).proportion_ci(1 - 2 * chance, method="exact")
         assert low == pytest.approx(exact.low, rel=1e-6, abs=1e-12)
         assert high == pytest.approx(exact.high, rel=1e-6, abs=1e-12)
@@ -87,12 +84,7 @@ def test_the_distance_of_samples_is_bounded_by_the_loss_distribution(relation, z
 
 
 @pytest.mark.parametrize(
-    "events",
-    [
-        (Gaussian(3.0, 2), BoundedRange(0.3, 5)),
-        (ZCDP(0.3),),
-        (Gaussian(5.0), ZCDP(0.01)),
-    ],
+    "events", [(Gaussian(3.0, 2), BoundedRange(0.3, 5)), (ZCDP(0.3),), (Gaussian(5.0), ZCDP(0.01))]
 )
 def test_the_farthest_concentrated_claim_is_never_refuted(events):
     """At the largest distance that Pinsker's inequality leaves."""

@@ -43,13 +43,7 @@ def noise_of(monkeypatch):
 @pytest.mark.thorough
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("name", "relation"),
-    [
-        ("gd", "replace_one"),
-        ("cd", "zero_out"),
-        ("recipe", "zero_out"),
-        ("output", "replace_one"),
-    ],
+    ("name", "relation"), [("gd", "replace_one"), ("cd", "zero_out"), ("recipe", "zero_out"), ("output", "replace_one")]
 )
 def test_the_score_has_the_law_of_gaussian_dp(name, relation):
     """N(mu^2 / 2, mu^2) where the canary contributes the whole sensitivity to every answer, and less elsewhere."""

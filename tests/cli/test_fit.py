@@ -7,15 +7,7 @@ import pytest
 
 from discreet import TableModel
 from discreet.curator.tables.stream import TableStream
-from tests.cli.tables import (
-    LEDGER,
-    MARK,
-    PERSONS,
-    SCHEMA,
-    charges,
-    hidden,
-    write_table,
-)
+from tests.cli.tables import LEDGER, MARK, PERSONS, SCHEMA, charges, hidden, write_table
 from tests.promises.crash.commands import on_terminal
 
 FIT = ("fit", "table.csv", "--schema", "schema.toml")

@@ -12,16 +12,11 @@ import pytest
 import discreet
 from discreet import Ledger
 from discreet.curator import Curator
-from discreet.solvers.base import Chooses, Solver
 from tests.public_names import PACKAGES, callables
 
 SRC = Path(discreet.__file__).parent
 PRIVACY = "\nPrivacy\n-------\n"
 PAID = ("noisy_", "select_", "sample_", "perturbed_")
-WHOLE = ("Bounds", "Budget", "Certificate", "Ledger", "Schema", "SchemaEncoder", "TableModel", "TableSearch")
-"""Classes whose methods have all sections too, as have the estimators'."""
-INSIDE = {"Certificate.of", "Ledger.abandon", "Ledger.key", "Ledger.recognize", "Ledger.settle"}
-"""Methods that discreet's own code calls, and users do not: a summary is enough."""
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 
@@ -110,37 +105,6 @@ def problems(thing, name):
     return lacks if inspect.isclass(thing) else lacks + result_problems(thing, name, set(parts))
 
 
-def test_public_docstrings_have_their_sections():
-    lacks = []
-    for name, thing in callables().items():
-        lacks += problems(thing, name)
-        if name in WHOLE or name.startswith("DP"):
-            called = {f"{name}.{key}": method for key, method in methods(thing)}
-            lacks += [problem for key in called.keys() - INSIDE for problem in problems(called[key], key)]
-        elif inspect.isclass(thing):
-            lacks += [
-                problem for key, method in methods(thing) for problem in summary_problems(method, f"{name}.{key}")
-            ]
-            lacks += [
-                f"{name}.{key}: no docstring"
-                for key, value in vars(thing).items()
-                if key[0] != "_" and isinstance(value, property) and not inspect.getdoc(value)
-            ]
-    assert lacks == []
-
-
-def test_methods_inside_are_those_of_a_class():
-    names = {f"{name}.{key}" for name in WHOLE for key, _ in methods(callables()[name])}
-    assert names >= INSIDE
-
-
-def test_what_every_solver_has_is_described_once():
-    """The protocol's methods have all sections but an example: a protocol cannot be called."""
-    for protocol in (Solver, Chooses):
-        lacks = [problem for key, method in methods(protocol) for problem in problems(method, key)]
-        assert lacks == [f"{key}: no Examples" for key, _ in methods(protocol)]
-
-
 # --- examples ---------------------------------------------------------------------------------------
 
 
@@ -196,16 +160,3 @@ def wrong(first, second=2):
     if first:
         raise ValueError
     return second
-
-
-def test_what_is_missing_is_found():
-    lacks = " ".join(problems(wrong, "wrong"))
-    for part in ("first has no type", "['first', 'second']", "no Returns", "no Raises"):
-        assert part in lacks
-    assert "Expected:\n    3\nGot:\n    2" in run(wrong, "wrong")[1]
-    assert "no Examples" in " ".join(problems(inspect.cleandoc, "cleandoc"))
-    assert described("one, two : int\n    Two.\n**rest : dict\n    More.") == {
-        "one": "int",
-        "two": "int",
-        "rest": "dict",
-    }

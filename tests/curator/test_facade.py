@@ -8,16 +8,8 @@ from pathlib import Path
 from discreet import curator
 
 FOR_SOLVERS = {
-    "Curator",
-    "Problem",
-    "Recoding",
-    "Edges",
-    "Magnitudes",
-    "Shells",
-    "ONE_ROW",
-    "STEPS_NEED_N",
-    "LEAST_ACCEPTANCE",
-    "expected_acceptance",
+    *("Curator", "Problem", "Recoding", "Edges", "Magnitudes", "Shells", "ONE_ROW", "STEPS_NEED_N"),
+    *("LEAST_ACCEPTANCE", "expected_acceptance"),
 }
 
 

@@ -28,14 +28,8 @@ from tests.public_names import callables
 from tests.report.samples import bent_effects, effects
 
 PACKAGES = (
-    "discreet",
-    "discreet.curator",
-    "discreet.default",
-    "discreet.losses",
-    "discreet.models",
-    "discreet.penalties",
-    "discreet.schema",
-    "discreet.solvers",
+    *("discreet", "discreet.curator", "discreet.default", "discreet.losses", "discreet.models"),
+    *("discreet.penalties", "discreet.schema", "discreet.solvers"),
 )
 OUTSIDE = {
     **dict.fromkeys(("Certificate", "Coefficient", "EffectsForecast", "Forecast", "Intervals"), "made by a fit"),

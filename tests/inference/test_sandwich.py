@@ -6,20 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.problems.effects import plain_fit
-from discreet import (
-    Budget,
-    DPHuberRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
+from discreet import Budget, DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
-from discreet.inference.estimate import (
-    skewness,
-)
+from discreet.inference.estimate import skewness
 from discreet.inference.limits import chosen_norm, grid, refusal, shortage
 from discreet.inference.scales import CHECKS, ROUNDS
 from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared

@@ -43,15 +43,7 @@ from discreet.ledger.account import (
 from discreet.ledger.chain import Entry
 from discreet.ledger.store import OverCap
 from tests.covering import covering
-from tests.ledger.references import (
-    REFERENCES,
-    SLACK,
-    gaussian_delta,
-    laplace,
-    reference_limit,
-    reference_mu,
-    response,
-)
+from tests.ledger.references import REFERENCES, SLACK, gaussian_delta, laplace, reference_limit, reference_mu, response
 
 PLAN = Plan([Release("noisy_gradient", 10)])
 

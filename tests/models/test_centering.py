@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    DPHuberRegressor,
-    DPLasso,
-    DPLinearRegression,
-    DPRegressor,
-    DPRidge,
-)
+from discreet import Bounds, DPHuberRegressor, DPLasso, DPLinearRegression, DPRegressor, DPRidge
 from discreet.curator.records import admission
 from discreet.losses import Huber
 from discreet.testing import seeded

@@ -6,13 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import (
-    Bounds,
-    DPPoissonRegressor,
-    DPRandomizedSearch,
-    TableModel,
-    private_score,
-)
+from discreet import Bounds, DPPoissonRegressor, DPRandomizedSearch, TableModel, private_score
 from discreet.errors import Unsupported
 from discreet.losses import Gamma
 from discreet.models import (

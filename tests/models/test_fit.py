@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from discreet import (
-    Bounds,
-    DPLogisticRegression,
-    DPRandomizedSearch,
-    DPRidge,
-    Ledger,
-    private_score,
-)
+from discreet import Bounds, DPLogisticRegression, DPRandomizedSearch, DPRidge, Ledger, private_score
 from discreet.budget import InvalidBudget
 from discreet.curator.session import observe
 from discreet.errors import MissingBounds, Unsupported

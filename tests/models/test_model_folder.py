@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from discreet import DPLogisticRegression, DPRidge, Ledger
-from discreet.errors import Unsupported
 from discreet.models.persist import UnreadableModel, is_folder, new_folder
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
@@ -140,17 +139,6 @@ def test_files_of_another_model(place, tmp_path, name):
         resum(place)
         with pytest.raises(UnreadableModel):
             TableModel.load(place)
-
-
-def test_a_place_that_is_taken_meanwhile(tmp_path):
-    """What was paid for is kept beside it."""
-    with pytest.raises(Unsupported, match="meanwhile") as told, new_folder(tmp_path / "m") as folder:  # noqa: PT012
-        (folder / "x").write_text("paid")
-        (tmp_path / "m").mkdir()
-        (tmp_path / "m" / "theirs").write_text("")
-    spare = [path for path in tmp_path.iterdir() if path.name != "m"]
-    assert [(path / "x").read_text() for path in spare] == ["paid"]
-    assert spare[0].name in str(told.value)
 
 
 def test_a_folder_that_fails_leaves_nothing(tmp_path):

@@ -94,19 +94,6 @@ def test_probabilities_are_differences_of_falling_chances(model):
     assert model.predict(X).tolist() == [CLASSES[k] for k in chances.argmax(axis=1)]
 
 
-def test_probabilities_have_less_noise_than_softmax_where_the_order_holds():
-    X, y = records(3000)
-    test, labels = records(4000, seed=9)
-    places = np.array([CLASSES.index(label) for label in labels])
-
-    def log_loss(kind):
-        fits = [kind(1.0, bounds=1.0, classes=CLASSES, ledger=False).fit(X, y) for _ in range(3)]
-        return np.mean([-np.log(fit.predict_proba(test)[np.arange(len(labels)), places]).mean() for fit in fits])
-
-    with use_entropy(SeededEntropy(5)):
-        assert log_loss(DPOrdinalRegression) < log_loss(DPLogisticRegression) - 0.02
-
-
 def test_scores_use_its_probabilities(model):
     X, y = records(600, seed=3)
     places = np.array([CLASSES.index(label) for label in y])

@@ -2,19 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
-import discreet
 from discreet import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 from discreet.default import Recipe
 from discreet.errors import Unsupported
-from discreet.solvers import (
-    CoordinateDescent,
-    GradientDescent,
-    Preconditioned,
-)
+from discreet.solvers import CoordinateDescent, GradientDescent, Preconditioned
 
 P = 12
 STEPS = GradientDescent(n_steps=8, momentum=0.7, radius=100.0)
@@ -95,23 +87,6 @@ def test_without_noise_the_optimum_is_the_same(make):
         for moments in (None, (np.full(P, 5.0), np.full(P, 0.01)))
     ]
     assert fits[0].coef_ == pytest.approx(fits[1].coef_, abs=1e-6)
-
-
-def test_moments_are_saved_cloned_certified_and_travel_in_pipelines(tmp_path):
-    X, _, y = table()
-    mean, covariance = both()["covariance"]
-    model = classifier(public_moments=(mean, covariance)).fit(X, y)
-    same = discreet.load(model.save(tmp_path / "model.discreet"))
-    assert same.certificate_ == model.certificate_
-    assert np.allclose(same.public_moments[1], covariance)
-    assert np.allclose(clone(model).public_moments[0], mean)
-    known = model.certificate_.assumed_public["given"]["public_moments"]
-    assert known["mean"] == pytest.approx(mean / 6.0)
-    assert known["scale"] == pytest.approx(np.sqrt(np.diag(covariance)) / 6.0)
-    assert len(known["covariance_sha256"]) == 64
-    assert "given" not in classifier().fit(X, y).certificate_.assumed_public
-    piped = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
-    assert "public_moments" in piped[-1].certificate_.assumed_public["given"]
 
 
 def test_a_solver_that_estimates_no_moments_refuses_them():

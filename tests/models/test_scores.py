@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import (
-    BudgetExceeded,
-    DiscreetError,
-    DPLogisticRegression,
-    Ledger,
-    private_score,
-    public_score,
-)
+from discreet import BudgetExceeded, DiscreetError, DPLogisticRegression, Ledger, private_score, public_score
 from discreet.curator import Groups, measure_private, private_data, session
 from discreet.curator.metrics import noisy_sums
 from discreet.curator.metrics.noisy_sums import Noise, Spectrum

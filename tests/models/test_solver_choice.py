@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import (
-    Bounds,
-    DPLasso,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    DPRidge,
-)
+from discreet import Bounds, DPLasso, DPLogisticRegression, DPPoissonRegressor, DPRidge
 
 LIMIT = "without noise, full gradients reach the optimum"
 ESTIMATE = "estimating the mean and covariance first improves accuracy"

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-import discreet
 from discreet import DPLogisticRegression
 from discreet.curator import Recoding
 from discreet.default import Recipe, Shares
@@ -72,16 +70,3 @@ def test_a_recoding_maps_a_start_and_back_exactly(outputs, matrix):
     back = recoding.recoded(w)
     assert back is not None
     assert recoding.coefficients(back) == pytest.approx(w, abs=1e-12)
-
-
-def test_a_start_is_saved_cloned_and_certified(tmp_path):
-    X, _, y = table()
-    model = classifier(start=(np.array([[0.1, 0.2, 0.3]]), np.array([0.4])), solver="gd").fit(X, y)
-    same = discreet.load(model.save(tmp_path / "model.discreet"))
-    assert np.allclose(same.start[0], [[0.1, 0.2, 0.3]])
-    assert same.certificate_ == model.certificate_
-    assert np.allclose(clone(model).start[1], 0.4)
-    # in training coordinates features are divided by their largest magnitude; from 10 to 14, by their distance from 12
-    assert model.certificate_.assumed_public["given"]["start"] == pytest.approx([0.2, 0.4, 0.15, 0.4 + 0.2 * 12])
-    assert "start" not in model.certificate_.solver
-    assert "given" not in classifier(solver="gd").fit(X, y).certificate_.assumed_public

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
@@ -69,18 +68,6 @@ def test_a_search_without_a_ledger_warns_once_at_its_caller(name):
         [found] = warned(lambda: SEARCHES[name](model()), "spends its whole budget again")
         assert found.filename == __file__
         privacy_warnings._warned_lines.clear()
-
-
-@pytest.mark.few(1)
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_workers_are_told_too(backend, capfd):
-    def run():
-        with parallel_config(backend, n_jobs=2):
-            cross_val_score(model(), X, y, cv=4, scoring="accuracy")
-
-    found = warned(run, "whole budget")
-    told = len(found) + capfd.readouterr().err.count("PrivacyWarning: this model is fitted inside a search")
-    assert 1 <= told <= 2  # once per process
 
 
 def test_a_search_that_is_charged_or_public_is_silent(tmp_path):

@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -100,23 +99,6 @@ def test_no_repetition_across_calls_answers_and_threads():
     opened = curator(40)
     assert all_differ([opened.noisy_gradient(np.zeros(3), clip=1.0).tolist() for _ in range(40)])
     assert not all_differ([[1, 2], [3, -1]])  # the control
-
-
-def test_threads_that_ask_at_the_same_moment_get_words_of_their_own():
-    together, found = threading.Barrier(4), []
-
-    def ask():
-        for _ in range(25):
-            together.wait()
-            found.append(fresh_words())
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 100
-    assert all_differ(found)
 
 
 def in_a_fork(draw):

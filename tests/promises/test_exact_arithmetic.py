@@ -21,15 +21,7 @@ from discreet.curator.lattice import (
 )
 from discreet.curator.records import admission
 from discreet.errors import Unsupported
-from tests.promises.reference import (
-    LOSSES,
-    bounds_for,
-    contribution,
-    encode_row,
-    engine_for,
-    query_for,
-    records_of,
-)
+from tests.promises.reference import LOSSES, bounds_for, contribution, encode_row, engine_for, query_for, records_of
 
 # --- compiled kernels are plain Python integers ------------------------------------------------------
 

@@ -199,14 +199,3 @@ def test_floating_point_noise_fails_the_same_attack(kind):
     assert haney(zero, one) >= 8
     assert haney(zero, one, level=1e-6) >= 7
     assert learned(zero, one) >= 7
-
-
-def test_real_curators_answers_too():
-    bounds, draws = Bounds(1.0, classes=(0, 1)), 4000
-    plan = Plan([Release("noisy_count", draws)])
-    answers = []
-    for records in (0, 1):
-        data = PrivateData(np.ones((records, 1)), [0] * records, bounds)
-        curator = data.open(price_plan(plan, Budget(draws**0.5, DELTA, "add_remove")), Logistic())
-        answers.append(np.array([curator.noisy_count() for _ in range(draws)]))
-    assert haney(*answers, level=1e-6) == 0

@@ -21,13 +21,7 @@ ROWS = 400
 GAP = 1e-6
 BALL = {"radius": 50.0}
 STEPS = (
-    "logistic, L2 .1",
-    "logistic, L1",
-    "softmax, L2 .1",
-    "svm, L2 .1",
-    "ridge .1",
-    "lasso",
-    "huber",
+    *("logistic, L2 .1", "logistic, L1", "softmax, L2 .1", "svm, L2 .1", "ridge .1", "lasso", "huber"),
     "poisson, L2 .1",
 )
 SMOOTH = tuple(name for name in STEPS if name not in ("logistic, L1", "lasso"))

@@ -19,7 +19,6 @@ from discreet import Bounds, DPLogisticRegression, DPRidge
 from discreet.accounting.certificate import QUERY
 from discreet.accounting.plan import Plan, Release
 from discreet.budget import Budget
-from discreet.curator.queries import counts
 from discreet.curator.records.admission import grouping
 from discreet.curator.tables import cells as cells_module
 from discreet.curator.tables.stream import Tree, cells_per_record, joint_cells, quantile_range, size_of, split_counts
@@ -259,13 +258,6 @@ def test_bought_ranges_and_missing_values(missing):
     check(fit_of(declared(True, missing=missing), "replace_one"), pairs, "replace_one")
 
 
-@covering(("relation", RELATIONS), ("person", [False, True]))
-def test_numbers_of_thousands_of_digits(relation, person):
-    odd = {"huge numbers": [10**5000, -(10**5000), 10**5000, 10**5000, 1, None, 10**5000]}
-    pairs = (person_neighbors if person else neighbors)(relation, odd)
-    worst_ratio(fit_of(declared(person=person), relation), pairs, relation)
-
-
 def test_lines_that_are_no_rows(tmp_path):
     """A ragged line is one null record, whatever it says."""
     table = rows()
@@ -307,16 +299,6 @@ def test_a_type_that_is_guessed_from_all_rows_is_found(monkeypatch):
     monkeypatch.setattr(cells_module, "numbers", guessed)
     with pytest.raises(AssertionError):
         check(fit_of(declared(), "replace_one"), list(neighbors("replace_one", TEXTS)), "replace_one")
-
-
-def test_a_row_that_is_dropped_is_found(tmp_path):
-    """A reader that leaves out what it cannot read tells how many there were."""
-
-    def dropped(table):
-        return frame([row for row in table if row[0] != "x"])
-
-    with pytest.raises(AssertionError):
-        check(fit_of(declared(), "replace_one", dropped), list(neighbors("replace_one", TEXTS)), "replace_one")
 
 
 def test_a_range_that_is_measured_is_found():
@@ -409,11 +391,3 @@ def test_noise_of_ranges_is_never_used_twice(pure):
     """With so much of it that no two of its integers are equal by chance."""
     fit = ranges_of(pure=pure, noise_multiplier=1e4)
     assert assert_fresh_noise(fit, ranges_table(False), runs=3).releases == 3
-
-
-def test_a_count_in_full_is_found(monkeypatch):
-    """Control: a record that is counted in full in each of its cells."""
-    monkeypatch.setattr(counts.math, "isqrt", lambda squares: round((squares * cells_per_record(TREES)) ** 0.5))
-    pairs = neighbor_pairs(*ranges_table(False), relation="zero_out", bounds=BOUNDS)
-    with pytest.raises(AssertionError, match="of its sensitivity"):
-        worst_ratio(ranges_of("zero_out"), pairs, "zero_out")

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import (
-    Bounds,
-    Budget,
-    Certificate,
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPPoissonRegressor,
-)
+from discreet import Bounds, Budget, Certificate, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from discreet.accounting import AdaptivePlan
 from discreet.accounting.plan import Charge, Filter
 from discreet.bounds import Domain
@@ -381,42 +374,6 @@ def test_likelihood_ratios_of_neighbors_are_within_the_claim(relation, choice):
             assert spread <= epsilon * (1 + 1e-9), pair.name
         tight = max(tight, spread)
     assert tight > 0.3 * epsilon  # some pair comes near: the claim is about what happens
-
-
-def crafted(i, away):
-    """One record for which point i is perfect and all others are as bad as can be (or the reverse)."""
-    points = np.full((K, 1), 1e3 if away else -1e3)
-    points[i] *= -1
-    return points
-
-
-def extreme_pair(relation, choice, rho, away, i=7):
-    """The exact scores of two neighbors that a record pulls apart as far as it may."""
-    here, there = {"replace_one": ([1.0], [-1.0]), "zero_out": ([1.0], [math.nan])}.get(relation, ([1.0], []))
-    found = []
-    for extra in (here, there):
-        X = np.array([[math.nan], *([x] for x in extra)])
-        curator = opened(large_budget(relation), (choice,), X=X, y=np.ones(len(X)))
-        with seeded(0), window() as seen:
-            curator.select_candidate(crafted(i, away), loss_bound=BOUND, rho=rho)
-        found.append(seen[0])
-    return found
-
-
-@covering(("relation", RELATIONS), ("away", [False, True]))
-@pytest.mark.parametrize("choice", [CHOICE, NOISY_MAX], ids=lambda c: c.mechanism)
-def test_the_worst_record_reaches_the_claim_and_not_more(relation, choice, away):
-    rho = 0.03125  # epsilon 0.25 for noisy max, 0.5 for the exponential mechanism
-    epsilon = claimed(choice.mechanism, rho)
-    laws = [law_of(m, choice.mechanism) for m in extreme_pair(relation, choice, rho, away)]
-    assert [float(law.sum()) for law in laws] == pytest.approx([1.0, 1.0], abs=1e-9)
-    largest, spread = worst_ratios(*laws)
-    assert largest <= epsilon * (1 + 1e-9)
-    if choice is CHOICE:
-        assert spread == pytest.approx(epsilon, rel=1e-3)
-        assert spread <= epsilon * (1 + 1e-9)
-    else:
-        assert largest > 0.5 * epsilon
 
 
 def frequencies(curator, points, rho, runs):

@@ -48,11 +48,9 @@ def test_without_noise_it_is_plain_gradient_descent(small_table, loss, clip, mom
     bounds = Bounds(1.0, classes=(-1, 1), target=(-1, 1))
     curator = opened(solver, small_table.X, y, loss, LIMIT, bounds, penalty)
     root = math.sqrt(step * 0.01)
-    weight = {
-        0.0: lambda t: 0.0,
-        0.7: lambda t: 0.7,
-        "nesterov": lambda t: min(t / (t + 3), (1 - root) / (1 + root)),
-    }[momentum]
+    weight = {0.0: lambda t: 0.0, 0.7: lambda t: 0.7, "nesterov": lambda t: min(t / (t + 3), (1 - root) / (1 + root))}[
+        momentum
+    ]
     expected = plain_descent(
         small_table.with_ones, y, loss, penalty, n_steps=n_steps, step=step, clip=clip, weight=weight, average=average
     )

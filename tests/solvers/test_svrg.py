@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from discreet import Bounds, Budget, DPLogisticRegression
+from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData, noise
-from discreet.errors import Unsupported
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import VarianceReducedDescent
@@ -176,17 +175,3 @@ def test_the_probability_is_rounded_up_and_divided_by(q):
     exact = VarianceReducedDescent(sampling_probability=1.0, **settings)
     script.expected = N
     np.testing.assert_allclose(found, exact.solve(script, NoPenalty()).coefficients, rtol=1e-9)
-
-
-def test_where_n_is_private_a_probability_is_asked_for():
-    data = {"X": np.ones((5, 2)), "y": np.ones(5)}
-    for solver in ("svrg", VarianceReducedDescent(batch_size=3)):
-        with pytest.raises(Unsupported, match="sampling_probability"):
-            DPLogisticRegression(
-                1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, neighbors="add_remove"
-            ).fit(**data)  # fmt: skip
-    solver = VarianceReducedDescent(n_epochs=2, n_inner=2, sampling_probability=0.5)
-    model = DPLogisticRegression(1.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, neighbors="add_remove").fit(
-        **data
-    )
-    assert model.certificate_.verify().is_private

@@ -13,7 +13,7 @@ from discreet.bounds import Bounds
 from discreet.curator.certified import minimize as minimizer
 from discreet.curator.certified.float_passes import by_outputs
 from discreet.curator.certified.minimize import Descent, ExactGradient, Objective, minimize, most_steps, whole
-from discreet.losses import Gamma, Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
+from discreet.losses import Gamma, Huber, Logistic, Poisson, SmoothedHinge, Softmax
 from discreet.losses.base import slopes_in_decimals
 from tests.curator.certified.test_minimize import (
     MARGINS,
@@ -114,25 +114,6 @@ def test_gradient_steps_alone_certify_within_the_theorems_number(loss, storage):
     taken = steps_taken(descent, most)
     assert taken is not None
     assert 0 < taken <= most
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("bug", ["L too small", "the wrong sign", "steps cut", "gradients too coarse"])
-def test_a_wrong_step_is_found(bug, monkeypatch):
-    descent = small_problem(Squared())
-    start = descent.at(np.full(descent.shape, 0, dtype=object)).norm
-    most = most_steps(descent.kappa, start, descent.tolerance)
-    if bug == "L too small":
-        descent.exponent -= 4
-    elif bug == "steps cut":
-        descent.exponent += 8
-    elif bug == "the wrong sign":
-        honest = descent.at
-        monkeypatch.setattr(descent, "step", lambda point: honest(point.w + (point.gradient >> (point.q - 40))))
-    else:
-        monkeypatch.setattr(descent, "at", descent._gradient._pass)  # at the digits that it has, whatever is asked
-        descent._gradient._digits = 8
-    assert steps_taken(descent, most) is None
 
 
 @each_loss

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import threading
 import time
 import traceback
 
@@ -179,16 +178,6 @@ def test_a_cluster_may_be_encrypted(tmp_path):
 
 
 @pytest.mark.thorough
-def test_a_worker_that_comes_late_changes_no_bit(processes, monkeypatch):
-    workers = processes.cluster
-    Passes(monkeypatch, 2, lambda: workers.scale(3))
-    try:
-        assert bits(fitted("logistic", 7)) == bits(fitted("logistic"))
-    finally:
-        workers.scale(2)
-
-
-@pytest.mark.thorough
 def test_a_file_that_changes_between_passes_fails_closed(processes, ledger, monkeypatch, tmp_path):
     for part in range(3):
         np.save(tmp_path / f"{part}.npy", np.column_stack([X, BINARY])[part::3])
@@ -211,25 +200,6 @@ def test_a_file_that_changes_between_passes_fails_closed(processes, ledger, monk
     with pytest.raises(ClusterFailed, match="not what it was"):
         model.fit(table[:, :3], table[:, 3])
     assert charges(ledger) == 1
-
-
-@pytest.mark.thorough
-def test_two_fits_at_once_do_not_disturb_each_other(processes):
-    expected = {solver: bits(fitted("logistic", solver=solver)) for solver in ("gd", "svrg")}
-    found, failed = {}, []
-
-    def fit(solver):
-        try:
-            found[solver] = bits(fitted("logistic", 4, solver=solver))
-        except BaseException as error:  # shown by the main thread
-            failed.append(error)
-
-    fits = [threading.Thread(target=fit, args=(solver,)) for solver in expected]
-    for one in fits:
-        one.start()
-    for one in fits:
-        one.join(300)
-    assert (found, failed) == (expected, [])
 
 
 @pytest.mark.whole

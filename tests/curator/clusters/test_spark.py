@@ -6,7 +6,6 @@ import traceback
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from discreet import DPLogisticRegression, DPRandomizedSearch, Schema, TableModel
@@ -145,32 +144,6 @@ def test_a_source_that_changes_between_passes_fails_closed(spark, monkeypatch, l
     assert ledger.spent("records").fits == 1
 
 
-def test_answers_that_come_twice_are_counted_once(spark, monkeypatch):
-    honest, planted = spark_parts._answered, []
-
-    def twice(answers):
-        told = honest(answers)
-        planted.append(len(told))
-        return [*told, *told[::-1]]
-
-    monkeypatch.setattr(spark_parts, "_answered", twice)
-    found = fitted(in_parts(spark, 3), solver=GD)
-    assert set(planted) == {3}
-    assert released(found) == released(fitted(FRAME, solver=GD))
-
-
-def test_a_part_that_is_left_out_ends_the_fit_with_its_charge(spark, monkeypatch, ledger):
-    honest = spark_parts._answered
-
-    def lossy(engine):
-        monkeypatch.setattr(spark_parts, "_answered", lambda answers: honest(answers)[1:])
-
-    before_pass(monkeypatch, 2, lossy)
-    with pytest.raises(ClusterFailed, match="once each"):
-        fitted(in_parts(spark, 3), solver=GD, ledger=ledger, dataset="records")
-    assert ledger.spent("records").fits == 1
-
-
 def test_errors_on_executors_carry_no_value(spark, ledger):
     def broken(frames):
         for frame in frames:
@@ -183,21 +156,6 @@ def test_errors_on_executors_carry_no_value(spark, ledger):
         fitted(data, solver=GD, ledger=ledger, dataset="records", neighbors="replace_one")
     assert SENTINEL not in "".join(traceback.format_exception(caught.value))
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-
-
-def test_a_task_of_ours_returns_its_failure_without_its_words(spark, monkeypatch, ledger):
-    """The rows are read by a task that fails on a value, on an executor, after the charge."""
-    honest = spark_parts.SparkParts._read
-
-    def made(parts, task, *words):
-        parts._types = pa.schema([(SENTINEL, pa.float64())])  # of other columns than come
-        return honest(parts, task, *words)
-
-    monkeypatch.setattr(spark_parts.SparkParts, "_read", made)
-    with pytest.raises(ClusterFailed, match="a worker could not do its part; what was charged") as caught:
-        fitted(in_parts(spark, 2), solver=GD, ledger=ledger, dataset="records")
-    assert SENTINEL not in "".join(traceback.format_exception(caught.value))
-    assert ledger.spent("records").fits == 1
 
 
 def test_executors_import_neither_noise_nor_entropy_nor_ledger(spark):

@@ -41,8 +41,7 @@ def matches(sample, distribution):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("name", "distribution"),
-    [("uniform", stats.uniform()), ("normal", stats.norm()), ("exponential", stats.expon())],
+    ("name", "distribution"), [("uniform", stats.uniform()), ("normal", stats.norm()), ("exponential", stats.expon())]
 )
 def test_distribution(name, distribution):
     sample = getattr(draws(1), name)((N // 3, 3)).reshape(-1)

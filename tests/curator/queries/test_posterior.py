@@ -210,26 +210,6 @@ def test_gaussian_in_ball(name):
 # ---------------------------------------------------------------------------------------------- the chain
 
 
-@pytest.mark.thorough
-@pytest.mark.statistical
-def test_chain_on_a_gaussian():
-    """Started too wide, by a preconditioner that is half the curvature, the chain ends at the right scale."""
-    mean, factor, source = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 0, 0], [1.5, 2, 0], [-0.4, 0.3, 0.5]]), draws(7)
-    precision = factor @ factor.T
-    sample = np.array(
-        [
-            langevin_chain(
-                lambda w: (float((w - mean) @ precision @ (w - mean)) / 2, precision @ (w - mean)),
-                mean + 0.2, precision / 2, math.inf, source, 8,
-            )
-            for _ in range(2500)
-        ]
-    )  # fmt: skip
-    scores = (sample - mean) @ factor
-    assert is_uniform(*special.ndtr(scores).T)
-    assert not is_uniform(*special.ndtr(1.05 * scores).T)
-
-
 @pytest.mark.few(1)
 @pytest.mark.statistical
 @pytest.mark.parametrize("radius", [math.inf, 0.9])
@@ -246,16 +226,6 @@ def test_chain_on_a_logistic_posterior(radius):
     fits = plane_law(posterior, radius)
     assert fits(sample)
     assert not fits(sample * 1.3)
-
-
-def test_the_chain_is_not_its_start():
-    """Without steps that move, the start's law, here far too narrow, would come out."""
-    source = draws(9)
-    sample = [
-        langevin_chain(lambda w: (w @ w / 2, w), np.zeros(1), np.array([[100.0]]), math.inf, source, 40)[0]
-        for _ in range(100)
-    ]
-    assert np.std(sample) == pytest.approx(1, abs=0.3)
 
 
 # --------------------------------------------------------------------------------------- limits and bounds

@@ -10,7 +10,7 @@ from scipy import sparse
 from discreet import Bounds, DPLogisticRegression
 from discreet.curator.records.admission import class_indices, grouping
 from discreet.curator.records.containers import as_array, container_of
-from discreet.errors import DiscreetError, Unsupported
+from discreet.errors import DiscreetError
 from tests.covering import covering
 
 pa = pytest.importorskip("pyarrow")
@@ -95,31 +95,6 @@ def test_no_refusal_shows_a_value(name, wrong, capfd, caplog):
 
 
 # --------------------------------------------------------------------------------- types against declarations
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
-def test_text_columns_are_refused_by_name_before_the_charge(make, tmp_path):
-    from discreet import Ledger
-
-    ledger = Ledger.create(tmp_path / "budget.db")
-    ledger.grant("people", 5.0, 1e-4)
-    table, y = columns()
-    model = DPLogisticRegression(bounds=1.0, classes=(0, 1), ledger=ledger, dataset="people")
-    with pytest.raises(Unsupported, match=r"stored as text: sex\. .*TableModel"):
-        model.fit(make({**table, "sex": ["f"] * 300}), y)
-    assert ledger.spent("people").fits == 0
-
-
-def test_a_stream_that_fails_says_nothing_of_its_cells():
-    def broken():
-        yield pa.record_batch({"a": [1.0]})
-        raise ValueError(f"cannot parse {SENTINEL}")
-
-    reader = pa.RecordBatchReader.from_batches(pa.schema({"a": pa.float64()}), broken())
-    with pytest.raises(Unsupported, match="cannot be read to its end") as refusal:
-        DPLogisticRegression(bounds=1.0, classes=(0, 1)).fit(reader, [0])
-    assert refusal.value.__cause__ is None
-    assert "48151" not in str(refusal.value)
 
 
 # ------------------------------------------------------------------- one null, or one odd cell, changes nothing else

@@ -63,8 +63,3 @@ def test_a_position_of_no_class_makes_its_record_null(position):
             data.open(priced, Logistic()).noisy_minimizer(Problem(regularization=1.0, n=4))
         at.append(seen[0].exact)
     np.testing.assert_array_equal(*at)
-
-
-def test_positions_of_several_classes():
-    placed, _ = admission.TargetScaling(n_classes=3).placed(np.array([0.0, 2.0, 3.0, -1.0, 1.5, np.nan]))
-    np.testing.assert_array_equal(placed, [0.0, 2.0, np.nan, np.nan, np.nan, np.nan])

@@ -17,14 +17,6 @@ def test_every_byte_comes_back(cells, first):
     assert found.schema == batch.schema
 
 
-def test_each_byte():
-    each = [bytes([byte]) for byte in range(256)]
-    assert [widened(content).decode() for content in each] == [content.decode("latin-1") for content in each]
-    column = pa.array([widened(content) for content in each], pa.large_binary())
-    (found,) = narrowed(pa.RecordBatch.from_arrays([column], ["0"])).columns
-    assert found.to_pylist() == each
-
-
 def test_texts_in_ascii_are_not_copied():
     batch = pa.RecordBatch.from_arrays([pa.array([b"7", b"x"], pa.large_binary())], ["0"])
     assert narrowed(batch).column(0).buffers()[2].address == batch.column(0).buffers()[2].address

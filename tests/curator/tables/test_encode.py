@@ -15,7 +15,7 @@ from discreet.curator.tables.encode import Layout
 from discreet.curator.tables.frames import FrameSource
 from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
 from discreet.models.table_model import TableModel
-from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
+from discreet.schema.columns import Boolean, Category, Number, SchemaError, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent
 from tests.curator.tables.declarations import LARGEST, RANGES, kinds, schemas
@@ -130,41 +130,6 @@ def test_extreme_ranges(ends, missing):
 
 
 # ------------------------------------------------------------------------------------------------- original units
-
-
-def test_original_units_reproduce_the_margin():
-    """Coefficients times raw columns, and the intercept, are the margin of a row within the ranges."""
-    rng = np.random.default_rng(0)
-    n = 60
-    frame = pd.DataFrame(
-        {
-            "age": rng.uniform(18, 90, n),
-            "income": rng.uniform(-5e3, 1e6, n),
-            "grade": rng.choice(["low", "middle", "high"], n),
-            "smoker": rng.choice(["Yes", "no"], n),
-            "city": rng.choice(["A", "B", "elsewhere"], n),
-            "y": rng.choice(["n", "p"], n),
-        }
-    )
-    schema = Schema(
-        {
-            "age": Number((18, 90)),
-            "income": Number((-5e3, 1e6)),
-            "grade": Ordinal(("low", "middle", "high")),
-            "smoker": Boolean(),
-            "city": Category(("A", "B")),
-        },
-        Target("y", classes=("n", "p")),
-    )
-    model = TableModel(schema, DPLogisticRegression(1.0, 1e-5, solver=SOLVER)).fit(frame)
-    value = {c.name: c.value for c in model.coefficients(units="original")}
-    level = frame["grade"].map({"low": 0, "middle": 1, "high": 2})
-    margin = value["(intercept)"] + value["age"] * frame["age"] + value["income"] * frame["income"]
-    margin += value["grade"] * level + value["smoker"] * (frame["smoker"] == "Yes")
-    for city, name in (("A", "city = A"), ("B", "city = B"), ("elsewhere", "city (other)")):
-        margin += value[name] * (frame["city"] == city)
-    expected = model.estimator_.decision_function(SchemaEncoder(schema).transform(frame))
-    np.testing.assert_allclose(margin, expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max()))
 
 
 def test_a_pipeline_and_a_table_model_are_one():

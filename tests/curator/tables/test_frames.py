@@ -179,13 +179,3 @@ def test_what_a_maker_raises_is_not_shown():
         assert isinstance(found.error, Unsupported)
         assert "cannot be read to its end" in str(found.error)
         assert_discreet(found)
-
-
-def test_columns_are_checked_before_anything_is_read():
-    dates = rows().set_column(0, "a", pa.array([None] * N, pa.date32()))
-    for data in (dates.to_reader(), Stream(dates), pl.from_arrow(dates).lazy()):
-        with pytest.raises(Unsupported, match="'a' is stored as date32"):
-            fitted(data)
-    for data in (rows().drop_columns("b").to_reader(), pl.from_arrow(rows()).lazy().drop("b")):
-        with pytest.raises(Unsupported, match="no column 'b'"):
-            fitted(data)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from discreet.accounting.certificate import QUERY
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import calibrate
@@ -153,28 +152,6 @@ def test_few_records_are_clipped_and_ranges_are_not_much_too_wide(n, epsilon, wi
 
 
 # --- the price, and all of it together --------------------------------------------------------------
-
-
-@covering(
-    ("share", [0.05, 0.1, 0.5]),
-    (
-        "releases",
-        [
-            [Release("noisy_gradient", 20)],
-            [Release("noisy_gradient", 8, relative_noise=3.0), Release("noisy_mean", 1, relative_noise=5.0)],
-        ],
-    ),
-)
-def test_the_counts_get_their_share(releases, share):
-    release = release_for(Plan(releases), pure=False, share=share)
-    assert (release.query, release.count) == (QUERY, 1)
-    budget = Budget(1.0, 1e-6)
-    z = calibrate(Plan([*releases, release]), budget)
-    whole = mu_of(1.0, 1e-6) ** 2
-    assert 1 / (z * release.relative_noise) ** 2 == pytest.approx(share * whole, rel=1e-3)
-    pure = release_for(Plan(releases), pure=True, share=share)
-    z = calibrate(Plan([*releases, pure]), Budget(1.0))
-    assert 1 / (z * pure.relative_noise) == pytest.approx(share, rel=1e-3)
 
 
 @pytest.mark.parametrize("relation", ["replace_one", "add_remove"])

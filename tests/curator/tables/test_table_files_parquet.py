@@ -10,9 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import DPLogisticRegression, Ledger
-from discreet.curator.tables.files import open_table
-from discreet.curator.tables.frames import FrameSource
-from discreet.curator.tables.stream import TableStream
 from discreet.errors import Unsupported
 from discreet.models.table_model import TableModel
 from discreet.schema.columns import Category, Number, Target
@@ -36,46 +33,9 @@ def write(tmp_path):
     return written
 
 
-def encoded(source):
-    """Features and targets of all rows."""
-    blocks = list(TableStream(source, SCHEMA).blocks())
-    return np.concatenate([block.features for block in blocks]), np.concatenate([block.targets for block in blocks])
-
-
 def fit(data, **given):
     model = DPLogisticRegression(1.0, 1e-5, solver=GradientDescent(n_steps=1, clip=1.0), **given)
     return TableModel(SCHEMA, model).fit(data)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        *({}, {"row_group_size": 1}, {"compression": "zstd"}, {"use_dictionary": False}),
-        *({"version": "1.0"}, {"data_page_version": "2.0"}),
-    ],
-    ids=str,
-)
-def test_one_table_however_it_is_written(write, given):
-    features, targets = encoded(FrameSource(pa.table(ROWS)))
-    source = open_table(write(ROWS, **given))
-    assert source.count() == 4
-    found = encoded(source)
-    assert found[0].tobytes() == features.tobytes()
-    assert found[1].tobytes() == targets.tobytes()
-
-
-def test_several_files_of_other_orders_and_types(write):
-    parts = [
-        pa.table({"t": ["0"], "b": pa.array(["x"]).dictionary_encode(), "a": ["1"]}),
-        pa.table({"b": pa.array(["y"], pa.large_string()), "a": pa.array([5], pa.uint8()), "t": [True]}),
-        pa.table({"a": pa.array([9.0], pa.float32()), "t": [0.0], "b": pa.array([b"z"], pa.binary())}),
-        pa.table(ROWS).slice(3, 1),
-    ]
-    paths = [write(part, f"d/{i}.parquet") for i, part in enumerate(parts)]
-    expected = encoded(FrameSource(pa.table(ROWS)))
-    for found in (encoded(open_table(paths)), encoded(open_table(paths[0].parent))):
-        assert found[0].tobytes() == expected[0].tobytes()
-        assert found[1].tobytes() == expected[1].tobytes()
 
 
 BAD = {
@@ -135,19 +95,6 @@ def test_damaged_files_show_nothing(write, tmp_path):
             assert isinstance(found.error, Unsupported), name
             assert "z damaged.parquet" in str(found.error), name
             assert_discreet(found)
-
-
-def test_a_parquet_file_that_is_called_csv(write):
-    many = 3000
-    table = pa.table({"a": [f"{SECRET}{i}" for i in range(many)], "b": ["x"] * many, "t": [0] * many})
-    path = write(table, use_dictionary=False, compression="none")
-    other = path.with_suffix(".csv")
-    other.write_bytes(path.read_bytes())
-    with watched() as found:
-        open_table(other)
-        fit(other)
-    assert isinstance(found.error, Unsupported)
-    assert_discreet(found)
 
 
 @pytest.mark.parametrize("role", ["a", "b", "t", "who"])

@@ -214,17 +214,6 @@ def test_interrupted_at_a_chosen_moment(place: Path, when: str, number: signal.S
     assert hidden(place) == []
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("when", ["after the charge", "while rows are read", "in the steps", "after the fit"])
-def test_an_interrupted_request_is_what_the_help_says(place: Path, when: str) -> None:
-    """With a request, it may be asked again under the same charge."""
-    command(place, *REQUEST, "--out", "new", around=POINTS[when][0].sends(signal.SIGINT))
-    again = command(place, *REQUEST, "--out", "new")
-    assert again.code == 0, again.stderr
-    assert is_made(place)
-    assert charges(place / "budget.db") == 1
-
-
 def explode() -> None:
     raise ValueError("MARKED-CELL")
 
@@ -243,17 +232,6 @@ def test_a_report_that_comes_to_nothing_costs_no_model(place: Path, act: Any) ->
     assert "MARKED" not in ended.stderr
     assert is_made(place, files=tuple(name for name in FILES if name != "report.html"))
     assert charges(place / "budget.db") == 1
-    assert hidden(place) == []
-
-
-@pytest.mark.thorough
-def test_the_installed_command_is_interrupted(place: Path) -> None:
-    child = started(place)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert "no model was written" in told_once(Ended(child.returncode, out, err))
-    assert not is_made(place)
     assert hidden(place) == []
 
 

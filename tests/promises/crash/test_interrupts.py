@@ -132,28 +132,6 @@ def test_a_thousand_interrupts(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.thorough
-def test_interrupts_while_a_cap_goes_up_and_down(tmp_path: Path) -> None:
-    path = tmp_path / "budget.db"
-    ledger, interrupted, chance = Ledger.create(path), Interrupted(13), random.Random(17)
-    ledger.grant(DATASET, 1.0, 1e-6)
-    ledger.divide(DATASET, ["north", "south"])
-    for number in range(120):
-        try:
-            interrupted("grant", lambda: ledger.grant(DATASET, chance.choice((0.5, 1.0, 1.5, 2.0))))
-            interrupted("reserve", lambda: charge(ledger))
-            if number % 6 == 0:
-                interrupted("divide", lambda number=number: ledger.divide(DATASET, [f"part {number}"]))
-        except (BudgetExceeded, LedgerError):
-            pass
-        assert others_can_write(ledger, path)
-    assert interrupted.hits > 50
-    ledger.verify(prices=True)
-    accounts = ledger.accounts()
-    assert len({(one.epsilon, one.caps, one.spent, one.charges) for one in accounts}) == 1
-    assert all(one.is_within for one in accounts)
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("address", ["file", ":memory:"])
 def test_interrupts_in_the_middle_of_fits(path: Path, address: str) -> None:
     ledger = Ledger(path) if address == "file" else Ledger(address)

@@ -83,13 +83,7 @@ def test_six_workers_and_many_kills(low: Path, folder: Folder) -> None:
 
 def model(address: Path, epsilon: float = 0.2) -> DPLogisticRegression:
     return DPLogisticRegression(
-        epsilon,
-        1e-7,
-        bounds=1.0,
-        classes=(0, 1),
-        solver=GradientDescent(n_steps=3),
-        ledger=address,
-        dataset=DATASET,
+        epsilon, 1e-7, bounds=1.0, classes=(0, 1), solver=GradientDescent(n_steps=3), ledger=address, dataset=DATASET
     )
 
 

@@ -13,22 +13,16 @@ import pytest
 
 from discreet import (
     BudgetExceeded,
-    DPLasso,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPPoissonRegressor,
     DPRandomizedSearch,
     Ledger,
 )
 from discreet.curator.noise import SystemEntropy, use_entropy
-from discreet.solvers import GradientDescent
 from tests.promises.crash.children import forked
 from tests.promises.crash.fits import (
     CAP_DELTA,
     CAP_EPSILON,
     DATASET,
     DELTA,
-    STEPS,
     N,
     Watched,
     affordable,
@@ -83,42 +77,11 @@ def forbidden(array: np.ndarray) -> np.ndarray:
     return copied
 
 
-FACTS = {"bounds": 1.0, "solver": GradientDescent(n_steps=STEPS)}
-ESTIMATORS = {
-    "logistic": lambda: DPLogisticRegression(0.9, DELTA, classes=(0, 1), **FACTS),
-    "logistic, as it comes": lambda: DPLogisticRegression(0.9, DELTA, bounds=1.0, classes=(0, 1)),
-    "three classes": lambda: DPLogisticRegression(0.9, DELTA, classes=(0, 1, 2), **FACTS),
-    "linear": lambda: DPLinearRegression(0.9, DELTA, target=(0, 1), **FACTS),
-    "lasso": lambda: DPLasso(0.9, DELTA, bounds=1.0, target=(0, 1), alpha=0.01),
-    "counts": lambda: DPPoissonRegressor(0.9, DELTA, target=(0, 1), **FACTS),
-    "output": lambda: DPLogisticRegression(0.9, DELTA, bounds=1.0, classes=(0, 1), alpha=0.1, solver="output"),
-    "objective": lambda: DPLogisticRegression(0.9, DELTA, bounds=1.0, classes=(0, 1), alpha=0.1, solver="objective"),
-}
-
-
 class Deaf(SystemEntropy):
     """Gives nothing: whoever draws from it fails."""
 
     def words(self, count: int) -> Any:
         raise AssertionError("entropy was drawn")
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_a_refused_fit_reads_no_record_and_draws_no_noise(path: Path, X: np.ndarray, y: np.ndarray, name: str) -> None:
-    exhaust(Ledger(path), X, y)
-    before = snapshot(path)
-    estimator = ESTIMATORS[name]().set_params(ledger=str(path), dataset=DATASET)
-
-    def refused() -> str:
-        with use_entropy(Deaf()), pytest.raises(BudgetExceeded) as error:
-            estimator.fit(forbidden(X), forbidden(y.astype(float)))
-        return str(error.value)
-
-    outcome = forked(refused)
-    assert outcome.signal == 0
-    assert "Nothing was charged, no record was read" in outcome.value
-    assert snapshot(path) == before
 
 
 @pytest.mark.few(1)
@@ -159,33 +122,3 @@ def test_a_refused_selection_reads_no_record(path: Path, X: np.ndarray, y: np.nd
 
     outcome = forked(refused)
     assert (outcome.signal, str(outcome.value)[-18:]) == (0, "no record was read")
-
-
-def test_a_refusal_says_the_same_whatever_the_records(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    exhaust(Ledger(path), X, y)
-    rng = np.random.default_rng(1)
-    tables = [
-        (X, y),
-        (rng.uniform(-1, 1, X.shape), rng.integers(0, 2, N)),
-        (np.zeros_like(X), y),
-        (np.full_like(X, np.nan), y),
-        (np.full_like(X, np.inf), np.full(N, 7)),
-        (np.full_like(X, 1e300), np.full(N, np.nan)),
-        (X.astype(object) * np.nan, [None] * N),
-        (np.full(X.shape, "a", dtype=object), np.full(N, "b", dtype=object)),
-        (X.tolist(), y.tolist()),
-        (frame(X), y),
-        (compressed(X), y),
-        (X[:20], y[:20]),
-    ]
-    texts = set()
-    for records, labels in tables:
-        for charge_id in (None, "a request"):
-            with pytest.raises(BudgetExceeded) as error:
-                model(path, 0.9).fit(records, labels, charge_id=charge_id)
-            texts.add((type(error.value), str(error.value), error.value.__cause__, error.value.__suppress_context__))
-    assert len(texts) == 1
-    text = texts.pop()[1]
-    with pytest.raises(BudgetExceeded) as error:
-        model(path, 0.95).fit(X, y)
-    assert str(error.value) == text  # it does not even say what was asked for

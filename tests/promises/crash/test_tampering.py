@@ -66,18 +66,11 @@ def without_triggers(connection: sqlite3.Connection) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE entry SET gaussian = 0 WHERE seq = 3",
-        "UPDATE OR REPLACE entry SET seq = 4 WHERE seq = 3",
-        "UPDATE OR IGNORE entry SET body = '{}'",
-        "DELETE FROM entry WHERE seq = 3",
-        "DELETE FROM entry",
-        "DELETE FROM account",
-        "DELETE FROM release",
-        "UPDATE release SET body = 'another' WHERE charge_id = 'r1'",
-        "UPDATE release SET body = NULL",
-        "DELETE FROM ledger",
-        "UPDATE ledger SET name = 'another'",
-        "UPDATE account SET gaussian_spent = 0",
+        *("UPDATE entry SET gaussian = 0 WHERE seq = 3", "UPDATE OR REPLACE entry SET seq = 4 WHERE seq = 3"),
+        *("UPDATE OR IGNORE entry SET body = '{}'", "DELETE FROM entry WHERE seq = 3", "DELETE FROM entry"),
+        *("DELETE FROM account", "DELETE FROM release"),
+        *("UPDATE release SET body = 'another' WHERE charge_id = 'r1'", "UPDATE release SET body = NULL"),
+        *("DELETE FROM ledger", "UPDATE ledger SET name = 'another'", "UPDATE account SET gaussian_spent = 0"),
         "UPDATE account SET epsilon_spent = epsilon_spent - 1 WHERE name = 'ds'",
         "UPDATE account SET charges = charges - 1 WHERE name = 'ds'",
         "UPDATE account SET charges = 0 WHERE name = 'ds'",
@@ -95,6 +88,7 @@ def without_triggers(connection: sqlite3.Connection) -> None:
         "REPLACE INTO entry SELECT seq, kind, dataset, NULL, 0, 0, 0, 0, 0, body, 'p', 'h' FROM entry WHERE seq = 3",
         "REPLACE INTO entry SELECT 99, kind, dataset, NULL, 0, 0, 0, 0, 0, body, prev, 'h' FROM entry WHERE seq = 3",
         "REPLACE INTO account SELECT name, parent, neighbors, unit, epsilon, delta, low_order, high_order, "
+        "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
         "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
     ],
 )
@@ -140,17 +134,12 @@ def test_a_charge_by_hand_moves_the_account_and_breaks_the_chain(filled: Path, a
     "statement",
     [
         "UPDATE entry SET gaussian = gaussian - 1 WHERE seq = 3",
-        "UPDATE entry SET delta = delta + 1 WHERE seq = 3",
-        "UPDATE entry SET kind = 'grant' WHERE seq = 3",
-        "UPDATE entry SET dataset = 'other' WHERE seq = 3",
-        "UPDATE entry SET charge_id = NULL WHERE seq = 3",
+        *("UPDATE entry SET delta = delta + 1 WHERE seq = 3", "UPDATE entry SET kind = 'grant' WHERE seq = 3"),
+        *("UPDATE entry SET dataset = 'other' WHERE seq = 3", "UPDATE entry SET charge_id = NULL WHERE seq = 3"),
         "UPDATE entry SET charge_id = 'another' WHERE seq = 3",
         "UPDATE entry SET body = replace(body, '20', '21') WHERE seq = 1",
-        "UPDATE entry SET body = body || ' ' WHERE seq = 3",
-        "UPDATE entry SET hash = upper(hash) WHERE seq = 3",
-        "DELETE FROM entry WHERE seq = 3",
-        "DELETE FROM entry WHERE seq = 1",
-        "DELETE FROM entry WHERE seq = 7",
+        *("UPDATE entry SET body = body || ' ' WHERE seq = 3", "UPDATE entry SET hash = upper(hash) WHERE seq = 3"),
+        *("DELETE FROM entry WHERE seq = 3", "DELETE FROM entry WHERE seq = 1", "DELETE FROM entry WHERE seq = 7"),
         "DELETE FROM entry WHERE kind = 'charge' AND seq > 4",
         "INSERT INTO entry SELECT 10, kind, dataset, NULL, 0, 0, 0, 0, 0, body, hash, 'h' FROM entry WHERE seq = 9",
         "UPDATE account SET gaussian_spent = gaussian_spent - 1 WHERE name = 'ds'",
@@ -163,9 +152,9 @@ def test_a_charge_by_hand_moves_the_account_and_breaks_the_chain(filled: Path, a
         "UPDATE account SET unit = 'person' WHERE name = 'ds'",
         "UPDATE account SET adds = 1, epsilon_cap = 1 << 59, delta_cap = 1 << 59 WHERE name = 'ds'",
         "UPDATE account SET parent = 'other' WHERE name = 'ds'",
-        "UPDATE account SET name = 'another' WHERE name = 'other'",
-        "DELETE FROM account WHERE name = 'other'",
+        *("UPDATE account SET name = 'another' WHERE name = 'other'", "DELETE FROM account WHERE name = 'other'"),
         "INSERT INTO account SELECT 'new', parent, neighbors, unit, epsilon, delta, low_order, high_order, "
+        "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
         "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
     ],
 )
@@ -250,10 +239,7 @@ def test_a_chain_rebuilt_with_smaller_charges_is_found_by_pricing(
     ids=["one removed", "the last removed", "many removed", "two exchanged", "other events", "a smaller charge"],
 )
 def test_a_certificate_tells_of_a_chain_that_was_rebuilt(
-    filled: Path,
-    certificate: Certificate,
-    attacker: sqlite3.Connection,
-    change: Callable[[list[Entry]], list[Entry]],
+    filled: Path, certificate: Certificate, attacker: sqlite3.Connection, change: Callable[[list[Entry]], list[Entry]]
 ) -> None:
     Ledger(filled).verify(certificate, prices=True)
     rewritten(attacker, change)
@@ -276,13 +262,7 @@ def test_a_certificate_that_was_changed_is_told(filled: Path, certificate: Certi
     ledger = Ledger(filled)
     text = json.loads(certificate.to_json())
     assert certificate.ledger is not None
-    for name, value in (
-        ("entry", 2),
-        ("entry", 10**6),
-        ("entry", 0),
-        ("entry", -1),
-        ("head", "0" * 64),
-    ):
+    for name, value in (("entry", 2), ("entry", 10**6), ("entry", 0), ("entry", -1), ("head", "0" * 64)):
         with pytest.raises(LedgerError):
             ledger.verify(replace(certificate, ledger={**certificate.ledger, name: value}))
     with pytest.raises(LedgerError, match="another ledger"):

@@ -138,11 +138,7 @@ MUTANTS = (
         "selection priced as one run",
         "The best of several runs costs what one of them costs.",
         (
-            Edit(
-                "models/search.py",
-                "(RepeatedSelection(kinds(runs), law.mean, law.shape),)",
-                "kinds(runs)[0]",
-            ),
+            Edit("models/search.py", "(RepeatedSelection(kinds(runs), law.mean, law.shape),)", "kinds(runs)[0]"),
             Edit(
                 "models/search.py",
                 "mu = selection.run_mu(law, total.epsilon, total.delta)",
@@ -202,9 +198,7 @@ MUTANTS = (
         "A model fitted with a public seed is certified as private.",
         (
             Edit(
-                "curator/session.py",
-                "    seeded = () if entropy.is_private else (",
-                "    seeded = () if True else (",
+                "curator/session.py", "    seeded = () if entropy.is_private else (", "    seeded = () if True else ("
             ),
             Edit("curator/noise.py", '    name = "seeded ChaCha20 (for tests)"\n', '    name = "ChaCha20"\n'),
         ),

@@ -21,17 +21,8 @@ from typing import Any, Self
 from tests.promises.mutants.mutant import ROOT
 
 NEEDED = (
-    "hypothesis",
-    "numba.extending",
-    "numpy",
-    "pytest",
-    "scipy.sparse",
-    "scipy.special",
-    "scipy.stats",
-    "sklearn.base",
-    "sklearn.utils.metaestimators",
-    "sklearn.utils.validation",
-    "sqlite3",
+    *("hypothesis", "numba.extending", "numpy", "pytest", "scipy.sparse", "scipy.special", "scipy.stats"),
+    *("sklearn.base", "sklearn.utils.metaestimators", "sklearn.utils.validation", "sqlite3"),
 )
 WRONG_PACKAGE = 97
 """The exit code of a run that imported another discreet than the one it was given."""

@@ -256,13 +256,7 @@ def command_entries() -> tuple[Entry, ...]:
     rows = dict.fromkeys(("stdout", "stderr", "contents"), ROWS_SHOWN)
     score = {"stdout": SCORE_SHOWN}
     looks = (
-        "inspect",
-        "effects",
-        "verify",
-        "export",
-        "certificate registry",
-        "budget show",
-        "budget history",
+        *("inspect", "effects", "verify", "export", "certificate registry", "budget show", "budget history"),
         "budget verify",
     )
     undeclared: dict[str, Any] = {"pays": False, "relations": (Neighbors.ADD_REMOVE,), "every": 30}

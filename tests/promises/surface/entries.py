@@ -28,16 +28,8 @@ CLASSIFIERS = ("DPLogisticRegression", "DPLinearSVC", "DPClassifier", "DPOrdinal
 ORDERED = (0, 1, 2)
 """The classes of an ordinal regression: of the last one there are no rows."""
 REGRESSORS = (
-    "DPRegressor",
-    "DPLinearRegression",
-    "DPRidge",
-    "DPLasso",
-    "DPElasticNet",
-    "DPHuberRegressor",
-    "DPPoissonRegressor",
-    "DPNegativeBinomialRegressor",
-    "DPGammaRegressor",
-    "DPTweedieRegressor",
+    *("DPRegressor", "DPLinearRegression", "DPRidge", "DPLasso", "DPElasticNet", "DPHuberRegressor"),
+    *("DPPoissonRegressor", "DPNegativeBinomialRegressor", "DPGammaRegressor", "DPTweedieRegressor"),
     "DPQuantileRegressor",
 )
 
@@ -301,11 +293,7 @@ def schema_of(n: int | None, *, persons: bool = False, private: bool = False) ->
     """What is declared of the table."""
     age = Number(range="private", within=(0, 1000)) if private else Number(range=(0, 120))
     return discreet.Schema(
-        columns={
-            "age": age,
-            "color": Category(("red", "blue")),
-            "smoker": Boolean(),
-        },
+        columns={"age": age, "color": Category(("red", "blue")), "smoker": Boolean()},
         target=Target(ANSWER, classes=("low", "high")),
         person=WHO if persons else None,
         ignore=() if persons else (WHO,),

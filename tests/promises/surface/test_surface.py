@@ -42,16 +42,8 @@ def place():
 
 DECLARED = {
     *(
-        "bounds",
-        "candidates",
-        "class_weight",
-        "classes",
-        "clips",
-        "coordinates",
-        "deep",
-        "estimator",
-        "input_features",
-        "ledger",
+        *("bounds", "candidates", "class_weight", "classes", "clips", "coordinates", "deep", "estimator"),
+        *("input_features", "ledger"),
     ),
     *("loss", "model", "models", "offsets", "penalty", "points", "sample_weight", "smoothness", "solver"),
     *("steps", "target"),
@@ -427,29 +419,3 @@ def test_command(monkeypatch):
     assert "NOT REFUTED: 2 cases of 2 combinations, 0 with a difference" in result.stdout
     found = json.loads(audited(*ONE, "--cases", 5, "--seed", 3, "--json").stdout)
     assert (found["verdict"], found["cases"], found["tried"], found["seed"]) == ("NOT REFUTED", 5, 5, 3)
-
-
-def test_command_names_the_smallest_case(monkeypatch):
-    a_warning_on_a_value(monkeypatch)
-    chosen = ("--entry", "DPRidge.fit", "--container", "numpy float64", "--value", "float16 NaN", "--cases", 12)
-    result = audited(*chosen)
-    assert result.exit_code == 1
-    assert "REFUTED" in result.stdout
-    assert "warned: DPRidge.fit; numpy float64; float16 NaN; row 0, column" in result.stdout
-    found, *_ = json.loads(audited(*chosen, "--json").stdout)["differences"]
-    assert found["entry"] == "DPRidge.fit"
-    assert found["smallest"]["neighbors"] == "replace_one"
-    assert found["smallest"]["row"] == 0
-
-
-@pytest.mark.parametrize("option", ["--entry", "--container", "--value"])
-def test_command_knows_what_there_is(option):
-    result = audited(option, "no such thing")
-    assert result.exit_code == 2
-    assert f"{option} must be a part of one of" in result.stderr
-
-
-def test_command_without_a_case():
-    result = audited("--entry", "DPRidge.quote", "--container", "CSV")
-    assert result.exit_code == 2
-    assert "no case is left" in result.stderr

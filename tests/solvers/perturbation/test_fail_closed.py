@@ -99,14 +99,7 @@ def test_a_minimizer_that_might_take_forever_is_refused_before_the_charge(solver
 # ----------------------------------------------------------------------------------------- plans that do not fit
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        Problem(0.4, 20),
-        Problem(0.5, 19),
-        Problem(0.5, 20, clip=0.3),
-    ],
-)
+@pytest.mark.parametrize("asked", [Problem(0.4, 20), Problem(0.5, 19), Problem(0.5, 20, clip=0.3)])
 def test_objective_perturbation_priced_for_another_problem_is_refused(asked):
     with window() as seen, pytest.raises(PlanViolation, match="priced for another"):
         objective().perturbed_minimizer(asked)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from discreet import Bounds, Budget
 from discreet.accounting import Release
@@ -15,7 +14,6 @@ from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.perturbation.cases import RELATIONS, bounds_of, candidates_of, fit_of, opened, stream, table
 
-CHANCE = 1e-7
 EPSILON = 0.5
 LINE = np.array([[1.0], [-1.0]])  # on records with x = 1 the first predicts class 1, the second class -1
 
@@ -66,24 +64,6 @@ def test_a_person_counts_once():
         curator.select_candidate(LINE, loss_bound=1.0, score="zero_one")
     assert errors(seen[0])[0] == pytest.approx(1.0, abs=1e-6)
     assert errors(seen[0])[0] <= 1.0
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize(("relation", "factor"), [("zero_out", 1), ("replace_one", 2)])
-def test_frequencies_are_exp_of_minus_the_errors(relation, factor):
-    """Three of five records are wrong by the first candidate, two by the second."""
-    y = np.array([-1.0, -1.0, -1.0, 1.0, 1.0])
-    points = np.array([[1.0], [1.0], [-1.0]])
-    picks, _ = chosen(np.ones((5, 1)), y, relation, points, times=3000)
-    counts = np.bincount(picks, minlength=3)
-
-    def p_value(k):
-        law = np.exp(-k * np.array([3, 3, 2]))
-        return stats.chisquare(counts, counts.sum() * law / law.sum()).pvalue
-
-    assert p_value(EPSILON / factor) > CHANCE
-    assert p_value(2 * EPSILON / factor) < CHANCE
-    assert p_value(-EPSILON / factor) < CHANCE
 
 
 def ratios(relation, here, there):

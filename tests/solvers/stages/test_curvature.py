@@ -3,7 +3,6 @@
 The claims are ``Typical.moment``, which gradient steps divide by, and ``Typical.squares``, which coordinate steps do.
 """
 
-import math
 from dataclasses import replace
 from functools import partial
 
@@ -83,12 +82,3 @@ def test_the_claimed_curvature_is_at_least_the_measured_one(table, around, epsil
     top = float(np.linalg.eigvalsh(second)[-1])
     assert top <= LIMITS[around] * typical.moment * (1 + 1e-3)
     assert (np.diag(second) <= 2.0 * typical.squares * LIMITS[around]).all()  # a coordinate's step bears twice its M_j
-
-
-def test_a_claim_of_one_over_a_row_s_length_would_be_noticed():
-    """What the diagonal form once assumed of words: the constant alone is steeper."""
-    X = sparse.csr_array(bag_of_words(p=400)[0])
-    typical, second = estimated("standardized", X, 4.0)
-    top, lengths = float(np.linalg.eigvalsh(second)[-1]), math.sqrt(float((typical.squares[:-1] ** -1).mean()))
-    assert top <= typical.moment
-    assert top > 2.0 / lengths
