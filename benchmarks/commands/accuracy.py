@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.comparisons.accuracy import SYNTHETIC, Comparison, Protocol, write_tables
@@ -13,7 +14,7 @@ from benchmarks.pages import curves as curve_pages
 from benchmarks.pages.accuracy import Summary, compared, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 
 SAVE_EVERY = 20.0
 
@@ -53,7 +54,7 @@ def accuracy(
     Ranges and categories were declared beforehand, in problems/declared_ranges.toml. The tables are packed CSV files in
     a folder of yours. Writes accuracy.json (all numbers; a second run goes on where the first stopped) and accuracy.md.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     if export is not None:
         _export(data, export, table or (SYNTHETIC if quick else ()), seeds, console)
         return

@@ -13,7 +13,7 @@ from benchmarks.comparisons.consistency import EPSILONS, LABELS, NUMBERS, run
 from benchmarks.pages.consistency import consistency_figure, markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 from discreet.report.page import save
 
 
@@ -35,7 +35,7 @@ def consistency(
 
     Writes consistency.json (all numbers) and consistency.md.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     sets = table or (SYNTHETIC if quick else (*LABELS, *NUMBERS))
     budgets = tuple(epsilon or ((4.0, 64.0) if quick else EPSILONS))
     seeds = min(seeds, 2) if quick else seeds

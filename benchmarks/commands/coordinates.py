@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.comparisons.coordinates import QUICK, Size, run, task_count
@@ -14,7 +15,7 @@ from benchmarks.pages.coordinates import markdown
 from benchmarks.pages.curve_panels import Curve, Panel, curve_panels
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 from discreet.report.page import MissingPlots, save
 
 TITLES = {
@@ -42,7 +43,7 @@ def coordinates(
     Writes coordinates.json (all numbers) and coordinates.png, and prints the table.
     """
 
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     size = replace(QUICK, seeds=min(seeds, QUICK.seeds)) if quick else Size(seeds=seeds)
     with Progress(console=console, transient=True) as bar:

@@ -13,8 +13,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.problems.ugly import MODELS, Array, Ugly, ugly
 from benchmarks.seeded import SeededWords
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
-from discreet.cli.terminal import Refused
+from discreet.cli.terminal import Refused, rich_console
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 
@@ -55,7 +54,7 @@ def coverage(
     One line per law and epsilon: coverage of each kind of column, and in parentheses how often it was shown. The Monte
     Carlo error of one coefficient over 60 tables is .03.
     """
-    console, cells = Console(highlight=False), dict[tuple[str, str, float], list[float]]()
+    console, cells = rich_console(markup=True), dict[tuple[str, str, float], list[float]]()
     names = ("linear",) if quick else tuple(model or MODELS)
     if not set(names) <= set(MODELS):
         raise Refused(f"models are {', '.join(MODELS)}")

@@ -11,8 +11,7 @@ from rich.progress import Progress
 from benchmarks.comparisons.defaults import EPSILONS, HALVES, RELATIONS, SOLVERS, VARIATIONS, run, seeds_of
 from benchmarks.pages.defaults import markdown
 from benchmarks.pages.generated import rewrite
-from discreet.cli.console import Console
-from discreet.cli.terminal import Refused
+from discreet.cli.terminal import Refused, rich_console
 
 
 def defaults(
@@ -32,7 +31,7 @@ def defaults(
 
     A second call with the same folder runs what is missing.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     if half not in HALVES:
         raise Refused(f"--half is {' or '.join(HALVES)}")
     numbers = seeds_of(half, 2 if quick else problems)

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.experiments.harness import FRESH, NAMES, Row, experiment, run, tasks
 from benchmarks.pages.experiments import markdown
 from benchmarks.pages.generated import rewrite
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 from discreet.errors import Unsupported
 from discreet.report.page import MissingPlots, save
 
@@ -35,7 +36,7 @@ def experiments(
     Results are files: a call with the same folder runs what is missing. `--check` keeps its own files, with seeds that
     no figure was made from.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     unknown = [one for one in name or () if one not in NAMES]
     if unknown:
         raise Unsupported(f"there is no experiment called {', '.join(unknown)}: choose among {', '.join(NAMES)}")

@@ -15,8 +15,7 @@ from benchmarks.pages.inference_figure import dots, inference_figure
 from benchmarks.pages.published import published
 from benchmarks.problems.effects import SYNTHETIC
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
-from discreet.cli.terminal import Refused
+from discreet.cli.terminal import Refused, rich_console
 from discreet.report.page import save
 
 
@@ -41,7 +40,7 @@ def inference(
     Writes a file of all estimates per design (a second run goes on where the first stopped), inference.md, and
     published.md: designs of the literature, next to what was published on them.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     designs = QUICK if quick else (*(one for one in DESIGNS if data is not None or one.data in SYNTHETIC), *PUBLISHED)
     designs = tuple(one for one in designs if not only or any(part in one.name for part in only))
     if not designs:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
-from discreet.cli.terminal import Refused
+from discreet.cli.terminal import Refused, rich_console
 
 if TYPE_CHECKING:
     from benchmarks.scale.dask import Figure
@@ -48,7 +47,7 @@ def scale(
         shown = Table(box=None, title=name, title_justify="left", show_header=False)
         for figure in found:
             shown.add_row(figure.name, f"{figure.value:.4g} {figure.unit}")
-        Console(highlight=False).print(shown)
+        rich_console(markup=True).print(shown)
 
 
 def _cluster(name: str, rows: int, columns: int, memory: str, quick: bool) -> "list[Figure]":

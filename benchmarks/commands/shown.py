@@ -13,7 +13,7 @@ from benchmarks.problems.ugly import Array
 from benchmarks.seeded import SeededWords
 from benchmarks.sizes import VARIABLE
 from discreet.bounds import Bounds
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 from discreet.models import ExpectedEffect
@@ -114,7 +114,7 @@ def shown(
 
     One line per design: chances and shares of tables for the yes/no column, and for numbers.
     """
-    console, gaps, lines = Console(highlight=False), list[float](), list[str]()
+    console, gaps, lines = rich_console(markup=True), list[float](), list[str]()
     first = 0 if even else FRESH
     for seed in range(first, first + 2 * (1 if quick else designs), 2):
         law = design(seed)

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -18,7 +19,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.pages.solvers import as_csv, best_in_column, cells, markdown
 from benchmarks.problems.measured_tables import SYNTHETIC, chosen_tables
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 from discreet.report.page import MissingPlots, save
 
 QUICK_ROWS = 3000
@@ -48,7 +49,7 @@ def solvers(
     Writes solvers.json and solvers.csv (all numbers) and solvers.png, and prints a table.
     """
 
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     settings: dict[str, Any] = {"folds": 2 if quick else folds, "repeats": repeats, "seed": seed}
     if epsilon or quick:
         settings["epsilons"] = tuple(sorted(set(epsilon or (0.2, 1.6))))
@@ -75,7 +76,7 @@ def solvers(
 def _print_solvers(results: dict[str, Any], console: Console) -> None:
     epsilons = results["protocol"]["epsilons"]
     # a number that is cut tells nothing: a narrow terminal wraps whole lines instead
-    wide = Console(highlight=False, width=max(console.width, 90, 26 + 16 * len(epsilons)))
+    wide = rich_console(markup=True, width=max(console.width, 90, 26 + 16 * len(epsilons)))
     for compared in results["tables"]:
         title = f"{compared['title']}: accuracy in percent ± standard error over {len(compared['majority'])} folds"
         shown = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)

@@ -13,7 +13,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.pages.tuned import markdown, ratio
 from benchmarks.problems.twenty_columns import NAMES
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 
 QUICK = {"epsilons": (1.0,), "relations": ("zero_out",), "seeds": 2, "tuning_seeds": 1, "rounds": 1, "rows": 2000}
 
@@ -36,7 +36,7 @@ def tuned(
 
     A second call with the same folder runs what is missing.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     settings: dict[str, Any] = {"seeds": seeds, **(QUICK if quick else {})}
     problems = (*(problem or (() if drawn else NAMES)), *held_back(drawn))
     chosen = {"solvers": solver, "problems": problems, "epsilons": epsilon, "relations": relation}

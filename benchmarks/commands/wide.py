@@ -13,7 +13,7 @@ from benchmarks.pages.generated import rewrite
 from benchmarks.pages.wide import markdown
 from benchmarks.problems.wide_tables import ALL
 from benchmarks.sizes import VARIABLE
-from discreet.cli.console import Console
+from discreet.cli.terminal import rich_console
 
 QUICK = ("labels 1,000 x 100", "numbers 1,000 x 100, L1")
 
@@ -36,7 +36,7 @@ def wide(
     Public tables are NAME.npz (compressed sparse rows) or NAME.csv.gz in a folder of yours; the others are generated.
     A second call with the same folder runs what is missing.
     """
-    console, start = Console(highlight=False), time.perf_counter()
+    console, start = rich_console(markup=True), time.perf_counter()
     sets = table or (QUICK if quick else tuple(ALL))
     budgets = tuple(epsilon or ((1.0,) if quick else EPSILONS))
     solvers = tuple(solver or (("auto", "gcd") if quick else SOLVERS))

@@ -28,7 +28,7 @@ def test_a_foreign_error_shows_neither_traceback_nor_message(run, monkeypatch, c
     monkeypatch.setattr("discreet.cli.options.read_contents", explode)
     result = run("inspect", certificate_file)
     assert result.exit_code == INTERNAL
-    assert "unexpected ValueError in discreet.cli.inspect" in result.stderr
+    assert "unexpected ValueError in discreet.cli.model" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Jane" not in result.output
     assert "Traceback" not in result.output

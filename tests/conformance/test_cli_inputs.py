@@ -23,10 +23,10 @@ ALLOWED = {
     ("options.py", "discreet.curator.Source"): "the type of what it opens",
     ("fit.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
     ("forecast.py", "discreet.curator.DeclaredSource"): "a table that is only planned",
-    ("predict.py", "discreet.curator.Keeping"): "keeps columns of what options.py opened",
-    ("predict.py", "pyarrow"): "writes predictions",
-    ("predict.py", "pyarrow.csv"): "writes predictions",
-    ("predict.py", "pyarrow.parquet"): "writes predictions",
+    ("model.py", "discreet.curator.Keeping"): "keeps columns of what options.py opened",
+    ("model.py", "pyarrow"): "writes predictions",
+    ("model.py", "pyarrow.csv"): "writes predictions",
+    ("model.py", "pyarrow.parquet"): "writes predictions",
 }
 
 

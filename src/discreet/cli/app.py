@@ -12,8 +12,7 @@ from discreet.cli.budget import budget
 from discreet.cli.certificate import certificate, verify
 from discreet.cli.fit import fit, tune
 from discreet.cli.forecast import forecast, price
-from discreet.cli.inspect import effects, export, inspect, report
-from discreet.cli.predict import predict, score
+from discreet.cli.model import effects, export, inspect, predict, report, score
 from discreet.cli.schema import schema
 from discreet.cli.setup import demo, selftest, version
 from discreet.cli.terminal import OneLineErrors

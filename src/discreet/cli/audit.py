@@ -12,7 +12,7 @@ import typer
 
 from discreet.budget import Neighbors
 from discreet.cli.options import PICTURES, AsJson, Relation, check_claim, echo_json, free, new_file
-from discreet.cli.terminal import NO, Refused
+from discreet.cli.terminal import NO, Refused, rich_console
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -84,10 +84,8 @@ def counted(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on stderr, so that stdout holds the answer alone."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from discreet.cli.console import Console
-
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
+    console = rich_console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=total)
         yield lambda steps: bar.advance(task, steps)
@@ -96,9 +94,7 @@ def counted(title: str, total: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def waiting(title: str) -> Iterator[None]:
     """A sign of life on stderr where the work has no steps to count."""
-    from discreet.cli.console import Console
-
-    console = Console(stderr=True)
+    console = rich_console(stderr=True)
     with console.status(title) if console.is_terminal else nullcontext():
         yield
 
@@ -378,11 +374,9 @@ def table(
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from discreet.cli.console import Console
-
     settings = {"epsilon": fitted_claim(epsilon, delta)[0], "delta": delta, "confidence": sure(confidence)}
     chosen, relations = [named(result) for result in solver or ()], tuple(neighbors or Neighbors)
-    console, start = Console(stderr=as_json, highlight=False, markup=False), time.perf_counter()
+    console, start = rich_console(stderr=as_json), time.perf_counter()
     if not as_json:
         console.print(f"Synthetic data, delta = {delta:g}, confidence {confidence:g} a line", soft_wrap=True)
         console.print(

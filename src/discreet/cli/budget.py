@@ -19,14 +19,14 @@ from discreet.atomic_files import passing
 from discreet.budget import Neighbors
 from discreet.cli.certificate import ONLY_PARTLY
 from discreet.cli.options import Address, AsJson, check_claim, echo_json, is_url, named_address, opened, write_new
-from discreet.cli.terminal import NO, UNCHECKED, Refused, checkable, number_of
+from discreet.cli.terminal import NO, UNCHECKED, Refused, checkable, number_of, rich_console
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from discreet.cli.console import Console
+    from discreet.cli.terminal import Console
     from discreet.ledger.account import Account
     from discreet.ledger.chain import Entry, Verified
     from discreet.ledger.fingerprint import Notice
@@ -574,11 +574,9 @@ def _printable(text: object) -> str:
 
 
 def _console() -> "Console":
-    from discreet.cli.console import Console
-
-    console = Console(markup=False, highlight=False)
+    console = rich_console()
     # a number that is cut tells nothing: a narrow terminal wraps whole lines instead
-    return console if console.width >= 78 else Console(markup=False, highlight=False, width=78)
+    return console if console.width >= 78 else rich_console(width=78)
 
 
 def check_default(address: str) -> None:

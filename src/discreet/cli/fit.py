@@ -49,7 +49,7 @@ from discreet.cli.options import (
     show_quote,
     start_of,
 )
-from discreet.cli.terminal import INTERRUPTED, TERMINATED, Refused
+from discreet.cli.terminal import INTERRUPTED, TERMINATED, Refused, rich_console
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
@@ -534,9 +534,7 @@ def _show_search(search: Json, certificate: str | None, as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from discreet.cli.console import Console
-
-    console = Console(markup=False, highlight=False)
+    console = rich_console()
     looks: Json = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
     table = Table(title="What the selection costs", **looks)
     table.add_row("total", f"epsilon = {search['epsilon']:.6g}, delta = {search['delta']!r}, {search['neighbors']}")

@@ -35,7 +35,7 @@ from discreet.cli.options import (
     new_file,
     show_quote,
 )
-from discreet.cli.terminal import Refused
+from discreet.cli.terminal import Refused, rich_console
 from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 
@@ -215,22 +215,19 @@ def _forecast(model: "DPLinearModel", rows: int, **options: Any) -> "Forecast":
 
 
 def _effects(model: "DPLinearModel", rows: int, features: int | None, wishes: Json, *, as_json: bool) -> None:
-    from discreet.cli.console import Console
-    from discreet.models.forecast_effects import forecast_effects
+    from discreet.models.forecast import forecast_effects
 
     prediction = forecast_effects(model, rows, features, **wishes)
     if as_json:
         echo_json(prediction.to_dict())
     else:
-        Console(highlight=False, markup=False).print(str(prediction))
+        rich_console().print(str(prediction))
 
 
 def _print(forecast: "Forecast", plot: Path | None) -> None:
     from rich.table import Table
 
-    from discreet.cli.console import Console
-
-    console = Console(highlight=False, markup=False)
+    console = rich_console()
     console.print(forecast.answer, style="bold")
     titles = {"epsilon": f"Other budgets, at {forecast.asked.n:,} rows", "rows": "Other tables, at this epsilon"}
     for over, title in titles.items():
@@ -462,8 +459,6 @@ MEANING = {
 def _print_price(price: Json, *, calibrated: bool) -> None:
     from rich.table import Table
 
-    from discreet.cli.console import Console
-
     answer = f"noise multiplier {price['noise_multiplier']:.6g}" if calibrated else f"epsilon {price['epsilon']:.6g}"
     table = Table(title=answer, title_justify="left", title_style="bold green", box=None, show_header=False)
     table.add_row("guarantee", f"epsilon = {price['epsilon']:.6g}, delta = {price['delta']!r}, {price['neighbors']}")
@@ -477,4 +472,4 @@ def _print_price(price: Json, *, calibrated: bool) -> None:
         table.add_row("", f"{spread} = {price['noise']:.6g} on each coordinate of each sum")
     for name, value in price["accountants"].items():
         table.add_row(f"  {name}", f"{value:.6g}  {MEANING.get(name, '')}")
-    Console(markup=False, highlight=False).print(table)
+    rich_console().print(table)

@@ -18,7 +18,7 @@ import typer
 
 from discreet.atomic_files import passing, sync
 from discreet.budget import Neighbors
-from discreet.cli.terminal import Refused
+from discreet.cli.terminal import Refused, rich_console
 from discreet.errors import AccountingError, DiscreetError
 from discreet.json_schemas import Json
 from discreet.registry import BUILT_IN_MODELS, BUILT_IN_SOLVERS, load_plugins
@@ -546,8 +546,6 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
         return
     from rich.table import Table
 
-    from discreet.cli.console import Console
-
     looks: Json = {"title_justify": "left", "title_style": "bold", "box": None, "show_header": False}
     grid = Table(title="What the fit would release, and its cost", **looks)
     grid.add_row("guarantee", f"epsilon = {facts['epsilon']:.6g}, delta = {facts['delta']:.3g}, {facts['neighbors']}")
@@ -558,7 +556,7 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
         times = f"{release['count']} x" if release["count"] > 1 else "once"
         noise = f"noise {release['noise_multiplier']:.4g} x sensitivity"
         grid.add_row("releases", f"{release['query']}, {times}, {noise}")
-    console = Console(markup=False, highlight=False)
+    console = rich_console()
     console.print(grid)
     for note in facts["notes"]:
         console.print(note, style="dim")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import AsJson, echo_json, write_new
-from discreet.cli.terminal import NO, Refused, escaped, number_of
+from discreet.cli.terminal import NO, Refused, escaped, number_of, rich_console
 from discreet.json_schemas import Json
 
 if TYPE_CHECKING:
@@ -157,7 +157,6 @@ def _print(schema: "Schema") -> None:
 
     from rich.table import Table as Grid
 
-    from discreet.cli.console import Console
     from discreet.schema.cell_meaning import some
     from discreet.schema.schema import describe
 
@@ -172,7 +171,7 @@ def _print(schema: "Schema") -> None:
     more = max(0, len(schema.columns) - SHOWN) + max(0, len(schema.interactions) - SHOWN)
     if more:
         grid.add_row("...", f"and {more:,} more: --json lists all", "", "")
-    console = Console(markup=False, highlight=False)
+    console = rich_console()
     console.print(grid)
     target = schema.target
     assert target is not None

@@ -15,12 +15,12 @@ import typer
 
 from discreet import __version__
 from discreet.cli.options import AsJson, echo_json, taken
-from discreet.cli.terminal import NO, Refused
+from discreet.cli.terminal import NO, Refused, rich_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from discreet.cli.console import Console
+    from discreet.cli.terminal import Console
     from discreet.curator import Check
     from discreet.models.compile import Compiled
 
@@ -57,9 +57,8 @@ def demo(
 
     Example: `discreet demo --epsilon 0.5 --out demo`
     """
-    from discreet.cli.console import Console
 
-    console, start = Console(highlight=False, soft_wrap=True), time.perf_counter()
+    console, start = rich_console(markup=True, soft_wrap=True), time.perf_counter()
     clear(out)
     free, majority = _prepare(out, rows, console)
     names = ("patients.csv", "held-out.csv", "schema.toml", "budget.db", "model")

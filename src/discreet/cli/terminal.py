@@ -2,8 +2,8 @@
 
 A certificate, a schema, a model or a file's name may hold anything, also sequences that move the cursor, hide lines,
 open links or turn the direction of writing. While a command runs, stdout and stderr write such characters out
-(``\\u001b``), so whatever a command prints is harmless. rich writes its own colors past these streams, and ``Console``
-of ``cli/console.py`` escapes every text that is given to it.
+(``\\u001b``), so whatever a command prints is harmless. rich writes its own colors past these streams, and
+``rich_console`` escapes every text that is given to it.
 """
 
 import json
@@ -13,12 +13,15 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerUnavailable
+
+if TYPE_CHECKING:
+    from rich.console import Console as Console
 
 _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for the tabulator and the new line
@@ -105,6 +108,22 @@ def stdout_for_data() -> Any:
     """Return where a table is printed to: exactly as it is into a pipe or a file, escaped on a terminal."""
     stream = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
     return _Bytes(EscapedStream(stream).write) if stream.isatty() else stream.buffer
+
+
+def rich_console(**settings: Any) -> "Console":
+    """Return rich's console, with colors of its own and escaped texts; rich is imported here, since that is slow."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class EscapingConsole(Console):
+        def render_str(self, text: str, **style: Any) -> Any:
+            return super().render_str(escaped(text), **style)  # before it is measured and wrapped
+
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for part in super().render(renderable, options):  # texts of ``Text`` objects, too
+                yield part if part.control else Segment(escaped(part.text), part.style)
+
+    return EscapingConsole(**{"markup": False, "highlight": False, **settings})
 
 
 NO, UNSERVED, INTERNAL = 1, 2, 3

@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from discreet.inference.summary import MeanInterval, Summary
-    from discreet.models.forecast import Forecast
-    from discreet.models.forecast_effects import EffectsForecast
+    from discreet.models.forecast import EffectsForecast, Forecast
     from discreet.schema.schema import Schema
 
 
@@ -762,7 +761,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         >>> power.asked.refused is not None or power.asked.inflation > 1
         True
         """
-        from discreet.models.forecast_effects import forecast_effects
+        from discreet.models.forecast import forecast_effects
 
         return forecast_effects(self, n, p, standard_error=standard_error, mean=mean, cells=cells)
 

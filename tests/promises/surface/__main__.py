@@ -7,9 +7,8 @@ import typer
 from rich.table import Table
 
 from discreet.cli.audit import counted
-from discreet.cli.console import Console
 from discreet.cli.options import AsJson
-from discreet.cli.terminal import NO, UNSERVED
+from discreet.cli.terminal import NO, UNSERVED, rich_console
 from tests.promises.surface.audit import Surface, surface
 from tests.promises.surface.commands import command_entries
 from tests.promises.surface.containers import every_container
@@ -79,7 +78,7 @@ def _refused(message: str) -> typer.Exit:
 
 
 def _print(found: Surface) -> None:
-    console = Console(markup=False, highlight=False)
+    console = rich_console()
     table = Table("entry", "cases", "served", "different", title_justify="left", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
