@@ -6,7 +6,7 @@ import pytest
 
 from discreet import DPLogisticRegression
 from discreet.curator.tables.encode import Layout
-from discreet.models.table_encoder import make_private_pipeline
+from discreet.models.table_model import make_private_pipeline
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent

@@ -6,7 +6,7 @@ import pytest
 
 from discreet import Ledger, TableModel
 from discreet.models import DPLogisticRegression
-from discreet.models.table_encoder import SchemaEncoder
+from discreet.models.table_model import SchemaEncoder
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
 from discreet.schema.schema import Schema
 

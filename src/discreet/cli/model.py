@@ -277,7 +277,7 @@ def inspect(
 def _coefficients(contents: "Contents", units: str) -> dict[str, Json]:
     """Output -> feature (and the intercept) -> coefficient, and how far the noise may have moved it."""
     from discreet.inference.intervals import LEVEL, deviations
-    from discreet.models.table_encoder import plain_coefficients
+    from discreet.models.term_effects import plain_coefficients
 
     assert contents.model is not None
     width = deviations(LEVEL, pure=contents.certificate.delta == 0)

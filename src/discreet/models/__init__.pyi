@@ -34,10 +34,10 @@ from discreet.models.scores import private_score as private_score
 from discreet.models.scores import public_score as public_score
 from discreet.models.search import DPRandomizedSearch as DPRandomizedSearch
 from discreet.models.search import TableSearch as TableSearch
-from discreet.models.table_encoder import Coefficient as Coefficient
-from discreet.models.table_encoder import SchemaEncoder as SchemaEncoder
-from discreet.models.table_encoder import coefficients as coefficients
-from discreet.models.table_encoder import make_private_pipeline as make_private_pipeline
+from discreet.models.table_model import SchemaEncoder as SchemaEncoder
 from discreet.models.table_model import TableModel as TableModel
+from discreet.models.table_model import coefficients as coefficients
+from discreet.models.table_model import make_private_pipeline as make_private_pipeline
+from discreet.models.term_effects import Coefficient as Coefficient
 from discreet.models.term_effects import Explanation as Explanation
 from discreet.models.term_effects import TermEffect as TermEffect

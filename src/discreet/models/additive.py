@@ -20,8 +20,7 @@ from discreet.models.base import Charged, DPLinearModel, ExactScore, Shown
 from discreet.models.classification import DPLogisticRegression
 from discreet.models.fit import Quote, declared
 from discreet.models.regression import DPRidge
-from discreet.models.table_encoder import SchemaEncoder
-from discreet.models.table_model import TERMS, TableModel
+from discreet.models.table_model import TERMS, SchemaEncoder, TableModel
 from discreet.models.term_effects import Explanation, TermEffect
 from discreet.models.words import NamedParameters
 from discreet.parameters import OneOf, Share, check_settings

@@ -1,4 +1,4 @@
-"""``TableModel``: a private model of a table, from a schema and any linear model of discreet's."""
+"""``TableModel``: a private model of a table, from a schema and any linear model; ``SchemaEncoder`` for pipelines."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.accounting.certificate import ESTIMATED_RANGES, Certificate
+from discreet.bounds import Bounds
 from discreet.budget import Neighbors
-from discreet.curator import Groups, Layout, TableStream, source_of
+from discreet.curator import FrameSource, Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 from discreet.models.base import MODELS, DPLinearModel, Exported, Shown, default_model, lazily
 from discreet.models.fit import Quote, RowExtras
 from discreet.models.monotone import refuse_monotone
 from discreet.models.scores import PrivateScore, private_score, public_score
-from discreet.models.table_encoder import Coefficient, coefficients_of
-from discreet.models.term_effects import TermEffects
-from discreet.parameters import OneOf, check_settings
-from discreet.schema.columns import KNOTS, Boolean, Category, Number
-from discreet.schema.schema import Schema
+from discreet.models.term_effects import Coefficient, TermEffects, coefficients_of
+from discreet.parameters import OneOf, check_settings, checked
+from discreet.schema.columns import KNOTS, Boolean, Category, Number, SchemaError
+from discreet.schema.schema import Schema, check_types
 from discreet.typing import Array, Floats
 
 if TYPE_CHECKING:
@@ -516,3 +517,202 @@ def _refuse_origin(schema: Schema, estimator: object) -> None:
             f"without an intercept, the effect of {far[0]} would be 0 in the middle of its declared range, not at 0: "
             "keep the intercept, or declare ranges that are symmetric about 0"
         )
+
+
+class SchemaEncoder(TransformerMixin, BaseEstimator):
+    """Columns of a table as bounded features, by a schema and nothing else: there is nothing to fit.
+
+    Numbers are scaled by their declared range to [-1, 1], categories become cells with one for any other, missing
+    values get their declared treatment, and knots and interactions their features. ``bounds`` says what is known of the
+    result, which is what a private model needs. A row's features depend on that row and on the schema alone.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is publicly known of the table. Columns that it does not declare are not read.
+
+    Examples
+    --------
+    >>> from discreet import Schema
+    >>> from discreet.models import SchemaEncoder
+    >>> from discreet.schema import Category, Number
+    >>> encoder = SchemaEncoder(Schema({"age": Number((0, 100)), "sex": Category(("f", "m"))}))
+    >>> table = {"age": [0, 100], "sex": ["f", "m"]}
+    >>> encoder.transform(table)
+    array([[-1.,  1.,  0.,  0.],
+           [ 1.,  0.,  1.,  0.]])
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    @property
+    def layout(self) -> Layout:
+        """The features and how they are made."""
+        if not isinstance(self.schema, Schema):
+            raise SchemaError("SchemaEncoder takes a Schema: Schema.load('schema.toml') reads one")
+        if self.schema.private_columns:
+            raise Unsupported(
+                f"the range of {', '.join(self.schema.private_columns)} is private, and a transformer has no budget to "
+                "estimate it from: use TableModel, or declare the range"
+            )
+        return Layout(self.schema)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is known of the output: the range of each feature and the norm of a row; the target's facts too."""
+        return self.layout.bounds
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Check that the table has the declared columns. Nothing is learned, and no value is read.
+
+        Parameters
+        ----------
+        X : data frame or dict of columns
+            The table.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        SchemaEncoder
+            Itself.
+
+        Examples
+        --------
+        >>> encoder.fit(table).n_features_in_
+        2
+        """
+        self.layout  # noqa: B018  a schema that cannot be laid out fails here
+        source = FrameSource(X)
+        source.check(self.schema.columns)
+        check_types(self.schema, source.stored, self.schema.columns)
+        self.n_features_in_ = len(source.names)
+        self.feature_names_in_ = np.array(source.names, dtype=object)
+        return self
+
+    def transform(self, X: object) -> Floats:
+        """Return the features, one row per record; a NaN among them makes the record null in a fit.
+
+        Parameters
+        ----------
+        X : data frame or dict of columns
+            The table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Features within ``bounds``.
+
+        Examples
+        --------
+        >>> encoder.transform({"age": [None], "sex": ["?"]})
+        array([[0., 0., 0., 1.]])
+        """
+        layout, source = self.layout, FrameSource(X)
+        source.check(self.schema.columns)
+        check_types(self.schema, source.stored, self.schema.columns)
+        blocks = [layout.encode(batch.columns, batch.rows) for batch in source.batches(list(self.schema.columns))]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(layout.features)))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str
+            One name per feature.
+
+        Examples
+        --------
+        >>> encoder.get_feature_names_out().tolist()
+        ['age', 'sex = f', 'sex = m', 'sex (other)']
+        """
+        return np.array([feature.name for feature in self.layout.features], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+@checked
+def make_private_pipeline(schema: Schema, estimator: DPLinearModel) -> Pipeline:
+    """Make a pipeline of a ``SchemaEncoder`` and a private model with the bounds that the encoder computes.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is publicly known of the table.
+    estimator : estimator
+        A private model without bounds.
+
+    Returns
+    -------
+    Pipeline
+        The steps ``encoder`` and ``model``.
+
+    Raises
+    ------
+    Unsupported
+        If the estimator has bounds, or the schema names persons, weights or offsets, which a pipeline does not see.
+
+    Examples
+    --------
+    >>> from discreet import DPLogisticRegression, Schema
+    >>> from discreet.models import make_private_pipeline
+    >>> from discreet.schema import Number
+    >>> pipeline = make_private_pipeline(Schema({"age": Number((0, 99))}), DPLogisticRegression(classes=(0, 1)))
+    >>> pipeline.fit({"age": [20, 80] * 50}, [0, 1] * 50)[-1].coef_.shape
+    (1, 1)
+    """
+    if getattr(estimator, "bounds", None) is not None:
+        raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
+    if schema.person is not None:
+        raise Unsupported(
+            "the schema names the person behind each row, which a pipeline does not see: use TableModel; or leave "
+            "person out, and pass model__groups to fit"
+        )
+    if schema.columns_beside:
+        raise Unsupported("the schema names weights or offsets, which a pipeline does not see: use TableModel")
+    encoder = SchemaEncoder(schema)
+    return Pipeline([("encoder", encoder), ("model", clone(estimator).set_params(bounds=encoder.bounds))])
+
+
+@checked
+def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coefficient]:
+    """Return the named coefficients of a fitted pipeline that ``make_private_pipeline`` made.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted.
+    units : {"original", "encoded"}, default="original"
+        The columns' own units, or those of the encoded features.
+
+    Returns
+    -------
+    list of Coefficient
+        One per feature and output, and the intercepts.
+
+    Examples
+    --------
+    >>> from discreet import DPRidge, Schema
+    >>> from discreet.models import coefficients, make_private_pipeline
+    >>> from discreet.schema import Number
+    >>> pipeline = make_private_pipeline(Schema({"age": Number((0, 99))}), DPRidge(target=(0, 1)))
+    >>> [one.name for one in coefficients(pipeline.fit({"age": [20, 80] * 50}, [0, 1] * 50))]
+    ['age', '(intercept)']
+    """
+    return coefficients_of(pipeline.named_steps["encoder"].schema, pipeline.named_steps["model"], units=units)

@@ -19,11 +19,11 @@ import numpy as np
 
 from discreet.curator import Layout
 from discreet.errors import Unsupported
-from discreet.inference.intervals import LEVEL, deviations
+from discreet.inference.intervals import INTERCEPT, LEVEL, deviations
 from discreet.inference.pictures import curve_picture
 from discreet.json_schemas import Json
+from discreet.models.base import DPLinearModel
 from discreet.models.export import OTHER_TEXT, encoded_cells
-from discreet.models.table_encoder import outputs_of
 from discreet.parameters import Share, checked
 from discreet.schema.cell_meaning import Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number
@@ -458,3 +458,84 @@ def _draw(axes: "Axes", effect: TermEffect, width: float, color: str) -> None:
     texts = [textwrap.shorten(str(value), 14, placeholder="\N{HORIZONTAL ELLIPSIS}") for value in effect.values]
     tilted: Json = {"rotation": 45, "ha": "right"} if len(texts) > 4 else {}
     axes.set_xticks(places, texts, parse_math=False, **tilted)
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """Coefficient of a fitted model, by name.
+
+    Parameters
+    ----------
+    column, name : str
+        The column, and the feature that was made of it.
+    output : str
+        The class it speaks for; empty for numbers.
+    value : float
+        The coefficient.
+    noise : float or None
+        The standard deviation of what the privacy noise did to it; None where that is not known.
+    unit : str
+        What a change of 1 means; in the units of the encoded features it is the feature's own range.
+
+    Examples
+    --------
+    >>> from discreet.models import Coefficient
+    >>> Coefficient("age", "age", "1", 0.04, 0.01, "per 1").value
+    0.04
+    """
+
+    column: str
+    name: str
+    output: str
+    value: float
+    noise: float | None
+    unit: str
+
+
+def coefficients_of(schema: Schema, model: DPLinearModel, *, units: str = "original") -> list[Coefficient]:
+    """Return a fitted model's coefficients by name: in the columns' own units, or ``units="encoded"`` of the features.
+
+    In original units a number's coefficient is per its unit (1), a level's per level, and truth's against falsehood;
+    cells, knots and products are as they are. The intercept is then that of a row with every number at 0.
+    """
+    if units not in ("encoded", "original"):
+        raise Unsupported("units must be 'encoded' or 'original'")
+    features, original = Layout(schema).features, units == "original"
+    names = [(feature.column, feature.name, feature.unit if original else "encoded") for feature in features]
+    scales = np.array([feature.scale if original else 1.0 for feature in features])
+    origins = np.array([feature.origin * feature.scale if original else 0.0 for feature in features])
+    return _named(model, names, scales, origins, "at 0" if original else "encoded")
+
+
+def plain_coefficients(model: DPLinearModel) -> list[Coefficient]:
+    """Return a fitted estimator's coefficients by the names of its features, or their numbers."""
+    p = model.n_features_in_
+    names = [str(name) for name in getattr(model, "feature_names_in_", [f"feature {j}" for j in range(p)])]
+    return _named(model, [(name, name, "") for name in names], np.ones(p), np.zeros(p), "")
+
+
+def _named(
+    model: DPLinearModel, names: Sequence[tuple[str, str, str]], scales: Floats, origins: Floats, intercept_unit: str
+) -> list[Coefficient]:
+    """Return coefficients per ``scales``, and the intercept at ``origins``; names are of column, feature and unit."""
+    rows, intercepts = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    spreads, intercept_spreads = (getattr(model, name, None) for name in ("coef_noise_", "intercept_noise_"))
+    named = []
+    for k, output in enumerate(outputs_of(model)):
+        noise = None if spreads is None else np.atleast_2d(spreads)[k] * scales
+        for j, (column, name, unit) in enumerate(names):
+            spread = None if noise is None else float(noise[j])
+            named.append(Coefficient(column, name, output, float(rows[k, j] * scales[j]), spread, unit))
+        intercept = float(intercepts[k] - rows[k] @ origins)
+        spread = None if intercept_spreads is None else float(np.atleast_1d(intercept_spreads)[k])
+        spread = None if origins.any() else spread
+        named.append(Coefficient("", INTERCEPT, output, intercept, spread, intercept_unit))
+    return named
+
+
+def outputs_of(model: DPLinearModel) -> list[str]:
+    """Return the classes that a fitted model's coefficients speak for; one empty name for numbers."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return [""]
+    return [str(label) for label in classes[-len(np.atleast_2d(model.coef_)) :]]

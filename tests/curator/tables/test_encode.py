@@ -13,8 +13,7 @@ from discreet.curator.noise import SeededEntropy, use_entropy
 from discreet.curator.records import admission
 from discreet.curator.tables.encode import Layout
 from discreet.curator.tables.frames import FrameSource
-from discreet.models.table_encoder import SchemaEncoder, coefficients, make_private_pipeline
-from discreet.models.table_model import TableModel
+from discreet.models.table_model import SchemaEncoder, TableModel, coefficients, make_private_pipeline
 from discreet.schema.columns import Boolean, Category, Number, SchemaError, Target
 from discreet.schema.schema import Schema
 from discreet.solvers import GradientDescent
