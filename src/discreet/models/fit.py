@@ -12,8 +12,7 @@ from __future__ import annotations  # the curator brings the compiler, which a m
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -169,12 +168,6 @@ def starting_point(start: object, data: PrivateData, loss: Loss) -> Floats:
     return w
 
 
-def refuse_without_steps(plan: Plan) -> None:
-    """Refuse a start where nothing moves from it: a minimizer is the same wherever its search began."""
-    if not any(release.query in STEPS for release in plan.releases):
-        raise Unsupported("this solver releases a minimizer, which no start changes: leave start out, or use gd or cd")
-
-
 def single_steps(plan: Plan) -> tuple[str, ...]:
     """Say what steps of one coordinate cost on a cluster, where each is a pass over all parts, and what costs less."""
     steps = sum(release.count for release in plan.releases if release.query == STEPS[1] and release.dimension == 1)
@@ -276,19 +269,13 @@ def carry_out(
     """
     data.check(priced, loss, opens=opens)
     reservation = data.reserve(priced, claims, **words)
-    with settled(reservation), _arithmetic():
-        answered, claim, certify = answer(reservation)
-        certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)
+    with settled(reservation):
+        try:
+            answered, claim, certify = answer(reservation)
+            certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)
+        except (ArithmeticError, LinAlgError):  # a computation on released values failed: nothing else is said of it
+            raise Diverged(_DIVERGED) from None
     return answered, certificate, reservation
-
-
-@contextmanager
-def _arithmetic() -> Iterator[None]:
-    """Report in our own words that a computation on released values failed, and nothing else of it."""
-    try:
-        yield
-    except (ArithmeticError, LinAlgError):
-        raise Diverged(_DIVERGED) from None
 
 
 LARGEST_DEFAULT_DELTA = 1e-6
@@ -557,8 +544,10 @@ class FitSettings:
                 self.cov_type, solver, domain, *facts, automatic=automatic, even_if_empty=self.even_if_empty
             )
         plan = solver.plan(domain, self.loss, self.penalty)
-        if self.start is not None:
-            refuse_without_steps(plan)
+        if self.start is not None and not any(release.query in STEPS for release in plan.releases):
+            raise Unsupported(
+                "this solver releases a minimizer, which no start changes: leave start out, or use gd or cd"
+            )
         if domain.moments is not None:
             refuse_unused(solver)
         return domain, solver, (*reason, *(single_steps(plan) if domain.remote else ())), plan

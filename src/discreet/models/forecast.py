@@ -65,6 +65,7 @@ from discreet.models.synthetic import (
     indicator_groups,
     rehearsal,
 )
+from discreet.parameters import Count, Finite, Positive, Rows, Share, checked
 from discreet.penalties.base import Penalty
 from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.gd import GradientDescent
@@ -275,11 +276,14 @@ class Forecast:
     def __str__(self) -> str:
         lines = [self.answer, ""]
         for over in ("epsilon", "rows"):
-            names, rows = self.table(over=over)
-            widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-            lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in (names, *rows)]
-            lines.append("")
+            lines += [*_aligned(*self.table(over=over)), ""]
         return "\n".join([*lines, *self.remarks])
+
+
+def _aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, its columns aligned at the right."""
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in (names, *rows)]
 
 
 DEFAULT_TARGET, DEFAULT_COUNTS = (-1.0, 1.0), (0.0, 20.0)
@@ -429,11 +433,6 @@ def _least_squares(X: Any, y: Any, held_out: Any, setting: Setting) -> Floats:
     return np.asarray(test @ np.linalg.solve(train.T @ train + ridge * np.eye(train.shape[1]), train.T @ y))
 
 
-def mean_length(several: Sequence[Floats]) -> float:
-    """Return the mean length of several coefficients."""
-    return math.fsum(float(np.linalg.norm(w)) for w in several) / len(several)
-
-
 @dataclass(frozen=True)
 class Theory:
     """What is proven of one run: ``bound`` (None: nothing that says anything), ``order``, and ``zeros``."""
@@ -478,7 +477,7 @@ BUDGETS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # in units of the asked epsilon
 TABLES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
 MOST_SAMPLES = 20_000  # steps on samples in one fit: more take minutes
 NO_NOISE = 1_000.0  # an epsilon beyond which a rehearsal is as good as without noise
-SEEDS, MAX_CELLS = 5, 1_000_000
+MAX_CELLS = 1_000_000
 ROWS_PER_COLUMN, LEAST_ROWS = 25, 2_000
 
 Key = tuple[int, float]
@@ -505,26 +504,22 @@ class Point:
     stand_in: str | None
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What one fit reached, and what it is compared with."""
-
-    score: float
-    non_private: float
-    trivial: float
+Trial = tuple[float, float, float]
+"""The score of a private fit, without privacy, and of the best prediction that looks at no column."""
 
 
+@checked
 def forecast(
     estimator: DPLinearModel,
-    n: int,
-    p: int | None = None,
+    n: Rows,
+    p: Count | None = None,
     *,
-    epsilons: Sequence[float] | None = None,
-    n_grid: Sequence[int] | None = None,
-    seeds: int = SEEDS,
-    ceiling: float | None = None,
-    diameter: float | None = None,
-    max_cells: float = MAX_CELLS,
+    epsilons: Sequence[Positive] | None = None,
+    n_grid: Sequence[Rows] | None = None,
+    seeds: Count = 5,
+    ceiling: Share | None = None,
+    diameter: Positive | None = None,
+    max_cells: Positive = MAX_CELLS,
     indicators: Groups | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Forecast:
@@ -532,22 +527,27 @@ def forecast(
 
     ``indicators`` are the columns of which at most one is on, group by group. None: the last third, in fours.
     """
-    _check(estimator, n, seeds, max_cells, diameter)
+    if min(n, seeds, *(n_grid or ())) < 2:
+        raise Unsupported("forecasts are for at least 2 rows, and from at least 2 seeds: one fit shows no spread")
+    if not Budget(estimator.epsilon, neighbors=estimator.neighbors).is_private:  # type: ignore[arg-type]
+        raise InvalidBudget("a forecast is of what privacy costs: give a finite epsilon")
     setting = setting_of(estimator, p, indicators)
     n, epsilon = int(n), float(estimator.epsilon)
     setting.planned(n, epsilon, allow_large_delta=estimator.allow_large_delta)  # a fit that is refused is not forecast
-    over_epsilon = [(n, other) for other in _budgets(epsilons, epsilon)]
-    over_n = [(other, epsilon) for other in _counts(n_grid, n)]
+    budgets = [float(f"{epsilon * by:.6g}") for by in BUDGETS if by != 1] if epsilons is None else epsilons
+    counts = [max(2, round(by * n)) for by in TABLES] if n_grid is None else n_grid
+    over_epsilon = [(n, other) for other in sorted({epsilon, *map(float, budgets)})]
+    over_n = [(other, epsilon) for other in sorted({n, *map(int, counts)})]
     points = {key: point_of(setting, *key, max_cells) for key in dict.fromkeys([*over_epsilon, *over_n])}
-    tables = _Tables(setting, setting.usual_ceiling if ceiling is None else ceiling)
-    trials = tables.rehearse(points, seeds, progress)
-    diameter = tables.diameter if diameter is None else float(diameter)
+    ceiling = setting.usual_ceiling if ceiling is None else ceiling
+    trials, best, length = _rehearsed(setting, points, seeds, ceiling, progress)
+    diameter = length if diameter is None else float(diameter)
     rows = {key: _row(setting, point, trials[key], diameter) for key, point in points.items()}
     return Forecast(
         model=type(estimator).__name__,
         n_features=setting.n_columns,
         score=setting.target.score_name,
-        ceiling=tables.best,
+        ceiling=best,
         neighbors=str(Neighbors(estimator.neighbors)),
         asked=rows[n, epsilon],
         over_epsilon=tuple(rows[key] for key in over_epsilon),
@@ -568,44 +568,20 @@ def _predicted(setting: Setting, point: Point) -> str:
     return prediction(facts, point.solver)
 
 
-def _check(estimator: DPLinearModel, n: object, seeds: object, max_cells: float, diameter: float | None) -> None:
-    if isinstance(n, bool) or not (isinstance(n, (int, np.integer)) and n >= 2):
-        raise Unsupported("n, the number of rows to forecast for, must be a whole number of at least 2")
-    if not (isinstance(seeds, (int, np.integer)) and seeds >= 2):
-        raise Unsupported("seeds must be a whole number of at least 2: one fit shows no spread")
-    if not max_cells >= 1:
-        raise Unsupported("max_cells must be positive, such as 1e6")
-    if diameter is not None and not 0 < diameter < math.inf:
-        raise Unsupported("diameter must be positive and finite, or None for the length of the synthetic law's own")
-    if not Budget(estimator.epsilon, neighbors=estimator.neighbors).is_private:  # type: ignore[arg-type]
-        raise InvalidBudget("a forecast is of what privacy costs: give a finite epsilon")
-
-
-def _budgets(epsilons: Sequence[float] | None, base: float) -> list[float]:
-    usual = (float(f"{base * multiple:.6g}") for multiple in BUDGETS if multiple != 1)
-    grid = sorted({base, *(usual if epsilons is None else map(float, epsilons))})
-    if not all(0 < epsilon < math.inf for epsilon in grid):
-        raise InvalidBudget("epsilons must be positive and finite, such as (0.5, 1, 2)")
-    return grid
-
-
-def _counts(n_grid: Sequence[int] | None, n: int) -> list[int]:
-    if n_grid is None:
-        return sorted({max(2, round(multiple * n)) for multiple in TABLES})
-    if not all(isinstance(count, (int, np.integer)) and count >= 2 for count in n_grid):
-        raise Unsupported("n_grid must hold whole numbers of rows of at least 2")
-    return sorted({n, *(int(count) for count in n_grid)})
-
-
 def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Point:
     """Choose, plan and price as a fit would; then find the budget at which fewer rows see the same noise."""
     estimator, loss, penalty = setting.estimator, setting.loss, setting.penalty
     domain, budget = setting.planned(n, epsilon)
     solver, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
-    chosen, stand_in = _name(solver), None
+    chosen, stand_in = str(getattr(solver, "name", type(solver).__name__)), None
     plan = solver.plan(domain, loss, penalty)
     if plan.is_sampled and plan.count > MOST_SAMPLES:
-        stand_in = _stand_in(setting)
+        if estimator.solver != "auto":
+            raise Unsupported(
+                f"this solver would take more than {MOST_SAMPLES} steps on samples: too many to rehearse. Forecast "
+                "with solver='gd', or for fewer rows"
+            )
+        stand_in = "gd"  # full batches instead of too many samples, where the choice was ours
         solver, _ = choose_solver(stand_in, domain, loss, penalty, budget)
         plan = solver.plan(domain, loss, penalty)
     multiplier = price_plan(plan, budget).noise_multiplier
@@ -617,20 +593,6 @@ def point_of(setting: Setting, n: int, epsilon: float, max_cells: float) -> Poin
         cost = min(price(there, multiplier * factor, budget.delta, budget.neighbors), NO_NOISE)
         rehearsed = {"epsilon": cost, "delta": budget.delta, "solver": smaller}
     return Point(n, budget, domain, solver, plan, multiplier, rows, rehearsed, chosen, stand_in)
-
-
-def _name(solver: object) -> str:
-    return str(getattr(solver, "name", type(solver).__name__))
-
-
-def _stand_in(setting: Setting) -> str:
-    """Full batches instead of too many samples, where the choice was ours."""
-    if setting.estimator.solver != "auto":
-        raise Unsupported(
-            f"this solver would take more than {MOST_SAMPLES} steps on samples: too many to rehearse. Forecast with "
-            "solver='gd', or for fewer rows"
-        )
-    return "gd"
 
 
 def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
@@ -647,69 +609,46 @@ def _shrunk(solver: Any, plan: Plan, part: float) -> tuple[Any, float]:
     return replace(solver, batch_size=max(1.0, batch * part)), part
 
 
-class _Tables:
-    """One synthetic table a seed, and what is measured on it."""
+def _rehearsed(
+    setting: Setting, points: dict[Key, Point], seeds: int, ceiling: float, progress: Callable[[int, int], None] | None
+) -> tuple[dict[Key, list[Trial]], float, float]:
+    """Fit every point on a synthetic table per seed, and return the scores.
 
-    def __init__(self, setting: Setting, ceiling: float) -> None:
-        self._setting, self._ceiling = setting, ceiling
-        self._truths: list[Any] = []
-        self._bests: list[float] = []
-
-    def rehearse(
-        self, points: dict[Key, Point], seeds: int, progress: Callable[[int, int], None] | None
-    ) -> dict[Key, list[Trial]]:
-        """Fit every point once per seed. The noise of a seed is the same at all points, so that curves are smooth."""
-        trials: dict[Key, list[Trial]] = {key: [] for key in points}
-        sizes = sorted({point.rows for point in points.values()})
-        for seed in range(seeds):
-            table = self._table(sizes[-1], seed)
-            free = {rows: score_without_privacy(table, self._setting, rows) for rows in sizes}
-            for done, (key, point) in enumerate(points.items()):
-                score = _rehearsed_score(table, self._setting, point, seed)
-                trials[key].append(Trial(score, free[point.rows], table.trivial))
-                if progress is not None:
-                    progress(seed * len(points) + done + 1, seeds * len(points))
-        return trials
-
-    def _table(self, rows: int, seed: int) -> Rehearsal:
-        setting = self._setting
-        table = setting.table(rows, ceiling=self._ceiling, seed=seed)
-        self._truths.append(setting.truth(table))
-        self._bests.append(table.best)
-        return table
-
-    @property
-    def diameter(self) -> float:
-        """The mean length of the laws' own coefficients."""
-        return mean_length(self._truths)
-
-    @property
-    def best(self) -> float:
-        """The laws' own mean score."""
-        return float(np.mean(self._bests))
-
-
-def _rehearsed_score(table: Rehearsal, setting: Setting, point: Point, seed: int) -> float:
-    model = setting.model(point.rows, **point.rehearsed)
-    with use_entropy(Stream(seed, 5)):
-        model.fit(table.X[: point.rows], table.y[: point.rows])
-    return table.score(model.predict(table.held_out))
+    The noise of a seed is the same at all points, so that curves are smooth. Returns the mean score of the tables' own
+    laws, and the mean length of these laws' coefficients, too.
+    """
+    trials: dict[Key, list[Trial]] = {key: [] for key in points}
+    sizes, bests, lengths = sorted({point.rows for point in points.values()}), [], []
+    for seed in range(seeds):
+        table = setting.table(sizes[-1], ceiling=ceiling, seed=seed)
+        bests.append(table.best)
+        lengths.append(float(np.linalg.norm(setting.truth(table))))
+        free = {rows: score_without_privacy(table, setting, rows) for rows in sizes}
+        for done, (key, point) in enumerate(points.items()):
+            model = setting.model(point.rows, **point.rehearsed)
+            with use_entropy(Stream(seed, 5)):
+                model.fit(table.X[: point.rows], table.y[: point.rows])
+            trials[key].append((table.score(model.predict(table.held_out)), free[point.rows], table.trivial))
+            if progress is not None:
+                progress(seed * len(points) + done + 1, seeds * len(points))
+    return trials, float(np.mean(bests)), math.fsum(lengths) / seeds
 
 
 def _row(setting: Setting, point: Point, trials: list[Trial], diameter: float) -> ForecastRow:
-    gaps = tuple(trial.non_private - trial.score for trial in trials)
-    score, error = summary([trial.score for trial in trials])
+    scores, non_private, trivial = zip(*trials, strict=True)
+    gaps = tuple(without - score for score, without in zip(scores, non_private, strict=True))
+    score, error = summary(scores)
     gap, gap_error = summary(gaps)
-    loss, penalty = setting.loss, setting.penalty
-    proven = theory_of(point.solver, point.domain, loss, penalty, point.budget, diameter, point.n)
+    facts = point.domain, setting.loss, setting.penalty, point.budget
+    proven = theory_of(point.solver, *facts, diameter, point.n)
     return ForecastRow(
         n=point.n,
         epsilon=point.budget.epsilon,
         delta=point.budget.delta,
         score=score,
         error=error,
-        non_private=float(np.mean([trial.non_private for trial in trials])),
-        trivial=float(np.mean([trial.trivial for trial in trials])),
+        non_private=float(np.mean(non_private)),
+        trivial=float(np.mean(trivial)),
         gap=gap,
         gap_error=gap_error,
         gaps=gaps,
@@ -859,10 +798,7 @@ class EffectsForecast:
         ]
 
     def __str__(self) -> str:
-        names, rows = self.table()
-        widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in (names, *rows)]
-        return "\n".join([self.answer, "", *lines, "", *self.remarks])
+        return "\n".join([self.answer, "", *_aligned(*self.table()), "", *self.remarks])
 
 
 def _without_nan(values: Json) -> Json:
@@ -880,20 +816,19 @@ def _sentence(kind: ExpectedEffect) -> str:
     return f"{what} is shown with a chance of about {kind.chance:.0%}{error}."
 
 
+@checked
 def forecast_effects(
     estimator: DPLinearModel,
-    n: int,
-    p: int | None = None,
+    n: Rows,
+    p: Count | None = None,
     *,
-    standard_error: float | None = None,
-    mean: float | None = None,
-    cells: Sequence[float] = (),
+    standard_error: Positive | None = None,
+    mean: Finite | None = None,
+    cells: Sequence[Share] = (),
 ) -> EffectsForecast:
     """Return the standard errors of an estimator on n rows and p columns; see ``DPLinearModel.forecast_effects``."""
-    if isinstance(n, bool) or not (int(n) == n and n >= 2):
-        raise Unsupported("n, the number of rows to forecast for, must be a whole number of at least 2")
-    if standard_error is not None and not 0 < standard_error < math.inf:
-        raise Unsupported("standard_error must be positive, such as 0.05")
+    if n < 2:
+        raise Unsupported("forecasts are for at least 2 rows")
     setting, n = setting_of(estimator, p), int(n)
     law = usual_law(setting.loss, tuple(cells), mean)
     if len(law.cells) > setting.n_columns:
