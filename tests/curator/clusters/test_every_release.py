@@ -23,7 +23,7 @@ from tests.registry import WIDTH
 
 N, P = 230, WIDTH - 1
 COLUMNS = [f"x{j}" for j in range(P)]
-LAYOUTS = ("records", "weights", "persons", "weights of persons")
+LAYOUTS = ("weights of persons", "weights", "records", "persons")
 PARTS = (1, 2, 7)
 CLIPS = np.full(WIDTH, 0.1)
 RELEASES = {
@@ -106,7 +106,7 @@ def spark():
         yield session
 
 
-@pytest.mark.whole
+@pytest.mark.few(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_scratch_files_files_and_parts_on_dask(client, tmp_path, layout):
     expected = released(FRAME, layout)
