@@ -18,8 +18,6 @@ from typing import Any
 from urllib.parse import quote
 
 OWNER = "postgres"
-GUARDED = "guarded"
-"""The one role that is asked for its password."""
 PATIENCE = 30.0
 
 
@@ -94,8 +92,7 @@ class Server:
                 why = f"initdb cannot be run: {type(error).__name__}"
                 continue
             if done.returncode == 0:
-                rules = f"local all {GUARDED} scram-sha-256\nlocal all all trust\n"
-                (self._data / "pg_hba.conf").write_text(rules)
+                (self._data / "pg_hba.conf").write_text("local all all trust\n")
                 return programs
             why = f"initdb failed: {done.stderr.strip().splitlines()[-1:]}"
             shutil.rmtree(self._data, ignore_errors=True)
@@ -181,11 +178,9 @@ class Server:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def url(self, database: str, user: str = OWNER, password: str | None = None, options: str = "") -> str:
+    def url(self, database: str, user: str = OWNER) -> str:
         """The address of a database for a user."""
-        secret = "" if password is None else ":" + quote(password, safe="")
-        more = "&options=" + quote(options, safe="") if options else ""
-        return f"postgresql://{quote(user, safe='')}{secret}@/{database}?host={quote(str(self.folder), safe='')}{more}"
+        return f"postgresql://{quote(user, safe='')}@/{database}?host={quote(str(self.folder), safe='')}"
 
     def execute(self, statement: str, *values: Any, database: str = "postgres", user: str = OWNER) -> list[Any]:
         """Carry out one statement, by itself."""

@@ -7,7 +7,6 @@ import typer
 from rich.table import Table
 
 from discreet.cli.audit import counted
-from discreet.cli.options import AsJson
 from discreet.cli.terminal import NO, UNSERVED, rich_console
 from tests.promises.surface.audit import Surface, surface
 from tests.promises.surface.commands import command_entries
@@ -35,7 +34,6 @@ def main(
         int | None, typer.Option("--cases", "-n", min=1, help="Combinations, drawn by lot. Default: all, once.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the lot, the places and the neighbors.")] = 0,
-    as_json: AsJson = False,
 ) -> None:
     """Compare everything observable between neighbors with hostile cells, at every entry, in every container.
 
@@ -59,7 +57,7 @@ def main(
         raise _refused("no case is left: these values do not occur at these entries and in these containers")
     with counted("Comparing neighbors", cases or total) as done:
         found = surface(entries, containers, values, n_cases=cases, seed=seed, progress=done)
-    typer.echo(found.to_json()) if as_json else _print(found)
+    _print(found)
     if found.refuted:
         raise typer.Exit(NO)
 
@@ -80,25 +78,17 @@ def _refused(message: str) -> typer.Exit:
 def _print(found: Surface) -> None:
     console = rich_console()
     table = Table("entry", "cases", "served", "different", title_justify="left", box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
     for name, *numbers in found.by_entry:
         table.add_row(name, *(f"{number:,}" for number in numbers))
     console.print(table)
     bad = sum(bool(outcome.differences) for outcome in found.outcomes)
     console.print(
-        f"\n{found.verdict}: {len(found.outcomes):,} cases of {found.tried:,} combinations, {bad:,} with a difference, "
-        f"in {found.seconds:.0f} s",
+        f"\n{'' if found.refuted else 'NOT '}REFUTED: {len(found.outcomes):,} cases of {found.tried:,} combinations, "
+        f"{bad:,} with a difference, in {found.seconds:.0f} s",
         soft_wrap=True,
     )
-    for kind in found.kinds:
-        console.print(f"\n{ascii(str(kind.smallest))[1:-1][:600]}", soft_wrap=True)
-        console.print(
-            f"  in {kind.count} case(s), {len(kind.containers)} container(s), {len(kind.values)} value(s)",
-            soft_wrap=True,
-        )
-    if not found.refuted:
-        console.print("Synthetic data, without statistics. This is no proof: an audit finds what it tries.")
+    for difference, number in found.kinds:
+        console.print(f"\n{ascii(str(difference))[1:-1][:600]}\n  {number} of this kind", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,54 @@ What cannot be seen: time and memory, and whatever no case tries.
 import itertools
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from tests.promises.surface.containers import Container, every_container
 from tests.promises.surface.entries import Entry, python_entries
-from tests.promises.surface.harness import Case, Difference, Outcome, cases, count, smaller, workshop
-from tests.promises.surface.result import Surface
+from tests.promises.surface.harness import Case, Difference, Outcome, cases, count, workshop
 from tests.promises.surface.values import VALUES, Hostile
 
 __all__ = ["Case", "Difference", "Outcome", "Surface", "surface"]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What was found in so many of the combinations that were tried. It can refute that neighbors look alike."""
+
+    tried: int
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Everything that tells neighbors apart."""
+        return tuple(found for outcome in self.outcomes for found in outcome.differences)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.differences)
+
+    @property
+    def kinds(self) -> list[tuple[Difference, int]]:
+        """One difference of each kind at each entry, in the shortest words, and how many there are of it."""
+        shortest = sorted(self.differences, key=lambda found: -len(found.what))
+        counts = Counter((found.case.entry.name, found.kind) for found in shortest)
+        by_kind = {(found.case.entry.name, found.kind): found for found in shortest}
+        return [(found, counts[key]) for key, found in by_kind.items()]
+
+    @property
+    def by_entry(self) -> list[tuple[str, int, int, int]]:
+        """(entry, cases, cases in which the request was served, cases with differences)."""
+        cases, served, bad = Counter[str](), Counter[str](), Counter[str]()
+        for outcome in self.outcomes:
+            name = outcome.case.entry.name
+            cases[name] += 1
+            served[name] += outcome.served
+            bad[name] += bool(outcome.differences)
+        return [(name, count, served[name], bad[name]) for name, count in cases.items()]
 
 
 def surface(
@@ -60,6 +98,4 @@ def surface(
             outcomes += [] if outcome is None else [outcome]
             if progress is not None:
                 progress(1)
-        found = Surface(seed, len(chosen), tuple(outcomes), time.perf_counter() - started)
-        plain = [smaller(place, kind.smallest) for kind in found.kinds]
-    return replace(found, plain=tuple(plain))
+    return Surface(len(chosen), tuple(outcomes), time.perf_counter() - started)

@@ -225,18 +225,6 @@ class Workshop:
         )
 
 
-def smaller(place: Workshop, found: Difference) -> Difference:
-    """The same kind of difference in the plainest case: a full purse, one record for another, the first row."""
-    case = found.case
-    for relation, row in itertools.product(case.entry.relations, _PLACES):
-        plain = replace(case, place=Place(row, case.place.column, relation), purse=RICH)
-        outcome = place.run(plain)
-        for one in () if outcome is None else outcome.differences:
-            if one.kind == found.kind:
-                return one
-    return found
-
-
 def _emptied(folder: Path) -> None:
     """An empty folder of this name."""
     folder.mkdir(parents=True, exist_ok=True)

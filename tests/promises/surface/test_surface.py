@@ -1,7 +1,6 @@
 """Everything that a person outside can observe, at every entry, between hostile neighbors."""
 
 import inspect
-import json
 import os
 import subprocess
 import sys
@@ -417,5 +416,3 @@ def test_command(monkeypatch):
     assert result.exit_code == 0, result.output
     assert "DPRidge.quote" in result.stdout
     assert "NOT REFUTED: 2 cases of 2 combinations, 0 with a difference" in result.stdout
-    found = json.loads(audited(*ONE, "--cases", 5, "--seed", 3, "--json").stdout)
-    assert (found["verdict"], found["cases"], found["tried"], found["seed"]) == ("NOT REFUTED", 5, 5, 3)
