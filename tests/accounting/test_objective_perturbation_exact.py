@@ -16,6 +16,7 @@ from scipy.special import expit
 from discreet.accounting import gaussian
 from discreet.accounting.events import PerturbedMinimum
 from discreet.budget import Neighbors
+from tests.accounting import published
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 
@@ -197,6 +198,14 @@ def test_huber():
         event = PerturbedMinimum(sigma / width, 1.0 / lam, "two_signed")
         found = huber_worst(lam, sigma, epsilon, width)
         assert found <= event.loss_bound(ADD).delta_of(epsilon) * (1 + 1e-5)
+
+
+def test_the_lecture_without_the_determinant_is_not_private():
+    """Replacing (1, +1) by nothing costs far more than the delta of 1e-5 for which the noise is meant."""
+    sigma = published.lecture_scale(1.0, 1e-5)
+    found = [exact_delta([], Record(1.0), lam, sigma, 1.0) for lam in (1e-6, 1e-4, 1e-2, 0.1, 1.0)]
+    assert found == pytest.approx([4.1e-2, 4.1e-2, 3.4e-2, 5.1e-3, 0.0], rel=0.02, abs=1e-6)
+    assert max(found) > 1000 * 1e-5
 
 
 @pytest.mark.parametrize("kind", ["logistic", "hinge", "huber"])

@@ -3,9 +3,7 @@
 import contextlib
 import datetime
 import math
-from decimal import Decimal
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
@@ -56,25 +54,6 @@ def test_there_and_back(features, target, person, ignore, rows, missing, separat
     assert again.to_toml() == text
     assert Schema.from_dict(schema.to_dict()) == schema
     assert Schema.from_toml(text.encode().decode()) == schema
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        Number("private", within=(0, 1e7)),
-        Number("private", within=(-5, 1e7), missing="flag"),
-        Number((0, 1), missing=np.float64(0.5)),
-        Number((np.float32(0), np.int64(3)), missing=Decimal("0.5"), knots=(np.float64(1), Decimal(2))),
-        Category((np.float64(0.5), 7.0)),
-        Category((np.str_("a"), "b"), missing=np.str_("b")),
-        Ordinal((1, 2, 3), missing=2),
-        Boolean(true="ja", false=["nein", "nee"], missing=True),
-    ],
-    ids=str,
-)
-def test_every_kind_there_and_back(kind):
-    schema = Schema({"a": kind})
-    assert Schema.from_toml(schema.to_toml()) == schema
 
 
 @pytest.mark.parametrize("name", ["", *WEIRD])

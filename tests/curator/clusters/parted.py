@@ -12,7 +12,6 @@ from discreet.curator.clusters.remote import RemoteEngine
 from discreet.testing import seeded
 
 N = 230
-SOLVERS = ("gd", "sgd", "svrg", "cd", "gcd", "agd", "auto")
 
 
 def records(n=N, seed=0):

@@ -17,12 +17,11 @@ from discreet import DPLogisticRegression
 from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import tasks
 from discreet.curator.private_data import fingerprint_of
-from discreet.errors import ClusterFailed, Unsupported
+from discreet.errors import ClusterFailed
 from discreet.scale import cluster
 from discreet.solvers import CoordinateDescent, StochasticGradientDescent
 from discreet.testing import seeded
-from tests.covering import covering
-from tests.curator.clusters.parted import BINARY, MODELS, SOLVERS, N, Passes, X, bits, fitted, in_parts, kill_workers
+from tests.curator.clusters.parted import BINARY, N, Passes, X, bits, fitted, in_parts, kill_workers
 
 SENTINEL = "sentinel-4711"
 
@@ -53,22 +52,6 @@ def charges(ledger):
 def test_a_sample_does_not_depend_on_the_parts(client, parts):
     solver = StochasticGradientDescent(n_steps=8, sampling_probability=0.25)
     assert bits(fitted("logistic", parts, solver=solver)) == bits(fitted("logistic", solver=solver))
-
-
-@pytest.mark.thorough
-@covering(("solver", SOLVERS), ("name", MODELS))
-def test_every_solver_and_loss_gives_the_bits_of_memory(processes, solver, name):
-    try:
-        expected = fitted(name, solver=solver)
-    except Unsupported:
-        with pytest.raises(Unsupported):
-            fitted(name, 3, solver=solver)
-        return
-    for parts in (1, 2, 7):
-        found = fitted(name, parts, solver=solver)
-        assert bits(found) == bits(expected)
-    assert found.certificate_.assumed_public["kept"] == "dask workers"
-    assert found.certificate_.assumed_public["parts"] == -(-N // -(-N // 7))
 
 
 @pytest.mark.parametrize("solver", ["cd", "gcd"])

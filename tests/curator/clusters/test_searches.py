@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, DPRandomizedSearch, DPRidge, Schema
+from discreet import DPLogisticRegression, DPRandomizedSearch, Schema
 from discreet.curator.clusters import remote, tasks
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.ledger import Ledger
@@ -14,7 +14,7 @@ from discreet.scale import cluster
 from discreet.schema import Number, Target
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
-from tests.curator.clusters.parted import BINARY, MARGINS, N, X, bits, in_parts
+from tests.curator.clusters.parted import BINARY, N, X, bits, in_parts
 
 NAMES = np.random.default_rng(3).integers(0, N // 3, N).astype(float)
 CHEAP = {"solver": [GradientDescent(n_steps=2), StochasticGradientDescent(n_steps=2, sampling_probability=0.25)]}
@@ -42,19 +42,6 @@ def test_a_search_has_the_bits_of_memory(client, parts, groups):
     assert released(searched(LOGISTIC, BINARY, parts, groups=groups)) == released(
         searched(LOGISTIC, BINARY, groups=groups)
     )
-
-
-def test_numbers_and_private_n_have_the_bits_of_memory(client):
-    from discreet import Bounds
-
-    ridge = DPRidge(bounds=1.0, target=(-2, 2))
-    alphas = {"alpha": [1e-3, 1e-1], "solver": ["gd"]}
-    assert released(searched(ridge, MARGINS, 3, candidates=alphas)) == released(
-        searched(ridge, MARGINS, candidates=alphas)
-    )
-    counted = DPLogisticRegression(bounds=Bounds(1.0, classes=(0, 1), n=N))
-    settings = {"neighbors": "add_remove"}
-    assert released(searched(counted, BINARY, 3, **settings)) == released(searched(counted, BINARY, **settings))
 
 
 @pytest.mark.parametrize("person", [None, "who"])

@@ -118,25 +118,6 @@ def test_a_batch_is_paid_for_one_by_one():
         curator.select_coordinate(np.zeros(4), clips=np.ones(4), smoothness=np.ones(4), n=40, count=3)
 
 
-@covering(("penalty", PENALTIES), ("rule", RULES))
-def test_scores_are_lipschitz(rule, penalty):
-    """|score(g) - score(g')| <= |g - g'| / sqrt(M), at all sizes, near kinks, with equality reached."""
-    rng = np.random.default_rng(0)
-    size = 50_000
-    M = 10.0 ** rng.uniform(-4, 4, size)
-    w = rng.choice([0.0, 1.0, -1.0], size) * 10.0 ** rng.uniform(-6, 3, size)
-    g = rng.normal(size=size) * 10.0 ** rng.uniform(-6, 3, size)
-    near = rng.random(size) < 0.5
-    l1 = getattr(penalty, "strength", 0.3)
-    kinks = rng.choice([-1.0, 1.0], size) * l1 + M * w * rng.integers(0, 2, size)
-    g = np.where(near, kinks + 1e-3 * rng.normal(size=size), g)
-    other = g + rng.normal(size=size) * 10.0 ** rng.uniform(-6, 3, size)
-    moved = np.abs(scores(rule, g, w, M, penalty) - scores(rule, other, w, M, penalty)) * np.sqrt(M)
-    scale = np.abs(g) + np.abs(other) + (1 + M) * np.abs(w) + 1
-    assert (moved <= np.abs(g - other) + 1e-13 * scale).all()
-    assert (moved / np.abs(g - other)).max() > 0.99
-
-
 @covering(("n", [1, 50, 10**6]), ("penalty", [*PENALTIES, L1(1e4), L2(1e4)]), ("rule", RULES))
 def test_integer_scores_move_by_no_more_than_claimed(rule, penalty, n):
     """Random and extreme sums: a record moves a coordinate's integer sum by 2 B, its score by at most S + 2."""
