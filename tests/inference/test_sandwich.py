@@ -11,7 +11,7 @@ from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
 from discreet.inference.estimate import skewness
-from discreet.inference.limits import chosen_norm, grid, refusal, shortage
+from discreet.inference.limits import Excess, Rare, chosen_norm, grid, refusal, shortage
 from discreet.inference.scales import CHECKS, ROUNDS
 from discreet.losses import Logistic, SmoothedHinge, Softmax, Squared
 from discreet.penalties import L1, NoPenalty
@@ -214,3 +214,23 @@ def test_clear_counts_far_out_set_a_limit():
     counts = np.zeros(len(edges) + 1)
     counts[0], counts[7] = 18_000, 2_000
     assert chosen_norm(counts, edges, noise=20.0, hidden=30.0) >= edges[6]
+
+
+def test_usual_rows_tell_what_rare_values_lose():
+    """Exponential slopes; 200 of 100,000 rows are 20 times longer, and counts do not see those of them that are cut."""
+    rng, n, share, times, noise = np.random.default_rng(2), 100_000, 0.002, 20.0, 40.0
+    is_rare = rng.random(n) < share
+    sizes = rng.exponential(1.0, n) * np.where(is_rare, times, 1.0)
+    edges = grid(1.0, 1e4)
+    counts = np.bincount(np.searchsorted(edges, sizes), minlength=len(edges) + 1) + noise * rng.normal(
+        size=len(edges) + 1
+    )
+    rare = Rare(np.array([share, 0.0]), np.array([times, 1.0]), np.array([1.0, 0.0]))
+    found = Excess.of(counts, edges, noise, rare=rare)
+    for limit in (30.0, 50.0, 80.0):
+        expected = n * share * times * np.exp(-limit / times)
+        lost, none = found.in_rare(limit)
+        assert 0.7 * expected < lost < 2.0 * expected
+        assert none == 0.0
+        assert found.at(limit) < 0.5 * expected, "counts of all rows see too little of it"
+    assert found.least(noise=10.0) > chosen_norm(counts, edges, noise=10.0, hidden=noise)

@@ -31,9 +31,11 @@ from discreet.typing import Floats, Integers
 
 COEFFICIENT_LIMIT = 1 << 30
 """Coefficients c are kept within +-2^30 (a further clip), so that they fit 32 bits."""
+STEEPEST_CLIPS = 16
+"""Slopes of so many clips have coefficients that fit where rows are on a coarse grid (``Grid.largest_bound``)."""
 
 _SUM_BITS = 61
-_BOUND_BITS = 40
+LARGEST_BOUND = 1 << 40
 _NOISE_BITS = 56
 _LEAST_BOUND = 1 << 16
 LEAST_CLIP = 1e-290
@@ -57,6 +59,14 @@ class Grid:
         """The integer that stands for 1.0."""
         return 1 << self.bits
 
+    @property
+    def largest_bound(self) -> int:
+        """The largest bound B in which a slope of ``STEEPEST_CLIPS`` clips still has a coefficient of 32 bits.
+
+        A slope is c = slope B / (clip 2^bits) lattice steps: with coarse rows and a fine lattice too many.
+        """
+        return COEFFICIENT_LIMIT * self.one // STEEPEST_CLIPS
+
 
 COARSE = Grid(14, np.int16)
 FINE = Grid(21, np.int32)
@@ -75,17 +85,19 @@ class Unit:
         return 1.0 / (self.step * grid.one)
 
 
-def unit_for(noise_multiplier: float, factor: int | Fraction, clip: float, n: int) -> Unit:
+def unit_for(
+    noise_multiplier: float, factor: int | Fraction, clip: float, n: int, largest: int = LARGEST_BOUND
+) -> Unit:
     """The lattice of a sum of at most ``n`` contributions of real norm ``clip``.
 
-    ``factor`` is the sensitivity of the sum in units of one contribution's bound. The realized noise
-    multiplier 2^m / (factor * bound) is at least ``noise_multiplier``.
+    ``factor`` is the sensitivity of the sum in units of one contribution's bound, which is at most ``largest``. The
+    realized noise multiplier 2^m / (factor * bound) is at least ``noise_multiplier``.
     """
     if not (clip > 0 and math.isfinite(clip)):
         raise Unsupported("the clip must be positive and finite")
     if clip < LEAST_CLIP:
         raise Unsupported("the clip is too small for double precision: rescale the problem")
-    most = min(1 << _BOUND_BITS, (1 << _SUM_BITS) // n)
+    most = min(largest, LARGEST_BOUND, (1 << _SUM_BITS) // n)
     if noise_multiplier == 0:
         return Unit(most, None, clip / most)
     ratio = Fraction(noise_multiplier) * factor

@@ -23,7 +23,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import noise
 from discreet.curator.engines import Engine
-from discreet.curator.lattice import CHOICE_N_CAP, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
+from discreet.curator.lattice import CHOICE_N_CAP, LARGEST_BOUND, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
 from discreet.curator.noise import Entropy, current_entropy
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
@@ -168,7 +168,7 @@ class Session:
         self._schedule = schedule(plan)
         self.lock = threading.RLock()
         self._process = os.getpid()
-        self._units: dict[tuple[str, float, float, int | Fraction], Unit] = {}
+        self._units: dict[tuple[str, float, float, int | Fraction, int], Unit] = {}
         self.filter = Filter(plan.total(budget)) if isinstance(plan, AdaptivePlan) else None
         self._observed = current_observer() is not None
         self.total_variation = plan.total_variation
@@ -266,12 +266,14 @@ class Session:
         """A release's own noise multiplier; 0 where there is no noise."""
         return self.noise_multiplier * release.relative_noise
 
-    def unit(self, release: Release, clip: float, factor: int | Fraction | None = None) -> Unit:
+    def unit(
+        self, release: Release, clip: float, factor: int | Fraction | None = None, largest: int = LARGEST_BOUND
+    ) -> Unit:
         """The lattice of a release whose contributions have norm ``clip``; ``factor`` where it is not the sum's."""
         factor = self.factor if factor is None else factor
-        key = (release.query, clip, release.relative_noise, factor)
+        key = (release.query, clip, release.relative_noise, factor, largest)
         if key not in self._units:
-            unit = unit_for(self.multiplier(release), factor, clip, self.largest_n)
+            unit = unit_for(self.multiplier(release), factor, clip, self.largest_n, largest)
             is_scalar = self.uses_l1(release) and release.dimension == 1
             self._units[key] = for_a_scalar(unit, clip) if is_scalar else unit
         return self._units[key]

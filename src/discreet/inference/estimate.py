@@ -37,12 +37,14 @@ from discreet.inference.limits import (
     LEAST_SETTLING,
     MEAN_POWER,
     MEAN_POWER_OF_HESSIANS,
+    NONE_RARE,
     SLACK,
+    Excess,
     Influence,
+    Rare,
     beyond,
     chosen_norm,
     edges_of,
-    excess,
     far_out,
     lost_by_weights,
     most_beyond,
@@ -107,7 +109,9 @@ def whole_rows(estimate: Estimate, target: Target | None, narrow: Narrow) -> tup
     if target is not None:
         recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
     second = np.asarray(np.linalg.pinv(matrix @ matrix.T), dtype=np.float64)
-    size = float(np.median(np.diag(second)[: len(recoding.center)]))
+    sizes, features = np.diag(second), len(recoding.center)
+    least = float(np.sum(sizes[features:]) / features)  # together columns are about as long as the constant, or longer
+    size = max(float(np.median(sizes[:features])), least)
     recoding = replace(
         recoding,
         center=np.where(narrow.places, narrow.center, recoding.center),
@@ -156,6 +160,7 @@ class Extents:
     ends: Floats
     two_valued: "NDArray[np.bool_]"
     intercept: bool
+    distances: Floats
 
     @classmethod
     def of(cls, metric: Floats, domain: Domain) -> "Extents":
@@ -168,8 +173,9 @@ class Extents:
         low, high = (-bounds, bounds) if domain.ranges is None else domain.ranges.T
         mean = np.clip(mean, low, high)
         two = (variance > TWO_VALUED * (mean - low) * (high - mean)) & (variance > 0)
-        ends = np.maximum(high - mean, mean - low) / np.sqrt(np.maximum(variance, 1e-300))
-        return cls(ends, two & domain.intercept & (domain.ranges is not None), domain.intercept)
+        distances = np.maximum(high - mean, mean - low)
+        ends = distances / np.sqrt(np.maximum(variance, 1e-300))
+        return cls(ends, two & domain.intercept & (domain.ranges is not None), domain.intercept, distances)
 
     @property
     def sure(self) -> float:
@@ -183,6 +189,19 @@ class Extents:
         With others in the model a column goes farther than by itself: hence the room.
         """
         return np.append(~self.two_valued & (self.ends > ROOM * FAR_OUT), np.zeros(int(self.intercept), dtype=bool))
+
+    def rare(self, sizes: Floats, length: float) -> Rare:
+        """Return the rows of rare values, given columns' sizes in whitened rows and a typical length there."""
+        lengths = self.distances * sizes[: len(self.ends)]
+        rare = self.two_valued & (self.ends > length)
+        shares = np.where(rare, 1.0 / (1.0 + np.square(self.ends)), 0.0)
+        whole = np.hypot(lengths, length)
+        constant = int(self.intercept)
+        return Rare(
+            np.append(shares, [0.0] * constant),
+            np.append(whole / length, [1.0] * constant),
+            np.append(lengths / whole, [0.0] * constant),
+        )
 
 
 class LimitedSteps:
@@ -366,13 +385,15 @@ class Refinement:
         """Return the size of usual gradients in the rarest rows that there are for sure."""
         return min(USUAL * deviation, self._steepest) * min(self.sure, self.reach)
 
-    def _largest_score(self, shells: Shells, edges: Edges, deviation: float, size: int) -> float:
+    def _largest_score(
+        self, shells: Shells, edges: Edges, deviation: float, size: int, rare: Rare = NONE_RARE
+    ) -> float:
         """Return the limit on a record's gradient.
 
         Directions share what is cut; but of counts large ones are cut, never small ones, and all may be in one cell.
         """
         each = self._gradient_noise * (math.sqrt(size) if self.counts is None else 1.0)
-        chosen = chosen_norm(shells.scores, edges.scores, noise=each, hidden=shells.noise)
+        chosen = Excess.of(shells.scores, edges.scores, shells.noise, rare=rare).least(each)
         return max(chosen, self._usual(deviation))
 
     def _last_look(self, v: Floats, deviation: float, limits: Influence, metric: Metric, linear: Floats) -> Influence:
@@ -383,9 +404,11 @@ class Refinement:
         if extents is not None and extents.far.any():
             seen = (np.square(metric.vectors) * metric.floored).sum(axis=1) / self._level
             edges = edges._replace(columns=FAR_OUT * np.sqrt(np.minimum(1.0, seen)))
-        shells = self._look(v, edges)
+        shells, rare = self._look(v, edges), NONE_RARE
+        if extents is not None:
+            rare = extents.rare(np.linalg.norm(linear, axis=1) / self.unit, self.length)
         if self._by_counts:
-            score = self._largest_score(shells, edges, deviation, v.size)
+            score = self._largest_score(shells, edges, deviation, v.size, rare)
         if len(edges.hessians):
             hessian = self._largest_hessian(shells, edges, limits.reach, deviation, v.size)
         unit = sum(noises(self.curator, "noisy_score_covariance")[-1:]) / self._root
@@ -398,7 +421,7 @@ class Refinement:
             hessian=hessian,
             square=min(max(square, self._usual(deviation) ** 2), score**2),
             cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if unbounded else 0.0,
-            lost_by_cuts=self._alone(extents) * self._lost_by_cuts(shells, edges.scores, score),
+            lost_by_cuts=self._lost_by_cuts(shells, edges.scores, score, rare) if self._by_counts else 0.0,
             astray=self._astray(shells, edges, score, limits.most_far) * (0.0 if extents is None else extents.far),
         )
 
@@ -416,18 +439,6 @@ class Refinement:
         assert self.declared is not None
         return Extents.of(self._level * (back / metric.floored) @ back.T / self.unit**2, self.declared)
 
-    def _alone(self, extents: Extents | None) -> Floats | float:
-        """Return the part of what is cut that each column may have lost.
-
-        Of counts, which are cut on one side, all. Of numbers, what is along a rare value in its rows, which are longer
-        than others; elsewhere directions share it, and signs differ.
-        """
-        if self.counts is not None or extents is None:
-            return 0.0 if self.counts is None else 1.0
-        rare = extents.two_valued & (extents.ends > self.length)
-        part = np.where(rare, extents.ends / np.hypot(extents.ends, self.length), 0.0)
-        return np.append(part, np.zeros(int(extents.intercept)))
-
     def _astray(self, shells: Shells, edges: Edges, score: float, limited: float) -> Floats:
         """Return what rows that are far out in each direction may have lost: as much each as it may count for.
 
@@ -438,9 +449,15 @@ class Refinement:
         limited += most_beyond(shells.scores, edges.scores, score, shells.noise)
         return np.minimum(far_out(shells.columns, shells.noise), limited) * score
 
-    def _lost_by_cuts(self, shells: Shells, norms: Floats, score: float) -> float:
-        """Return what the sum of gradients may lose beyond their limit, if all of it is in one direction."""
-        return float(np.interp(score, norms, excess(beyond(shells.scores, shells.noise, norms), norms), right=0.0))
+    def _lost_by_cuts(self, shells: Shells, norms: Floats, score: float, rare: Rare) -> Floats:
+        """Return what the sum of gradients may lose along each column beyond their limit.
+
+        Of counts, which are cut on one side, all may be in one direction. Of numbers, what is cut of a typical row is
+        spread over its directions; rare values lose what is along them in their rows.
+        """
+        lost = Excess.of(shells.scores, norms, shells.noise, rare=rare)
+        spread = 1.0 if self.counts is not None else self.length
+        return np.maximum(lost.at(score) / spread, lost.in_rare(score))
 
     @property
     def _gradient_noise(self) -> float:

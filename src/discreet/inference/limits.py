@@ -44,6 +44,8 @@ may have lost: as much each as it may count for. It is hidden where that is not 
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -295,13 +297,80 @@ def edges_of(
     )
 
 
+class Rare(NamedTuple):
+    """Rows of rare values, column by column: their share of all, how many times longer they are, their column's part.
+
+    The share is 0 for columns without rare values.
+    """
+
+    shares: Floats
+    times: Floats
+    parts: Floats
+
+
+NONE_RARE = Rare(np.zeros(1), np.ones(1), np.zeros(1))
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What a sum loses of summands whose norms are beyond a limit, by noisy counts of them.
+
+    Too few gradients of a rare value's rows are beyond a limit to stand out of the noise of counts. But those of usual
+    rows tell which slopes there are, and in rows that are so many times longer these slopes are cut: if slopes have one
+    law, T(u) = T_0(u) + sum_j share_j T_0(u / times_j) / (the share of usual rows), which is solved from small u on.
+    """
+
+    norms: Floats
+    tail: Floats
+    rare: Rare = NONE_RARE
+
+    @classmethod
+    def of(
+        cls, counts: Floats, norms: Floats, hidden: float, power: float = MEAN_POWER, rare: Rare = NONE_RARE
+    ) -> "Excess":
+        """Return it for counts between edges with the noise ``hidden``; ``power`` is that of ``beyond``."""
+        return cls(norms, beyond(counts, hidden, norms, power), rare)
+
+    @property
+    def lost(self) -> Floats:
+        """What is lost of all summands at each edge."""
+        return excess(self.tail, self.norms)
+
+    @cached_property
+    def _usual(self) -> Floats:
+        """How many gradients of usual rows are beyond each edge."""
+        odds = self.rare.shares / max(1.0 - float(self.rare.shares.sum()), 0.5)
+        usual = self.tail.copy()
+        for place, norm in enumerate(self.norms):
+            if place:
+                shorter = np.interp(norm / self.rare.times, self.norms[:place], usual[:place])
+                usual[place] = min(max(self.tail[place] - float(odds @ shorter), 0.0), usual[place - 1])
+        return usual
+
+    def in_rare(self, limits: Floats | float) -> Floats:
+        """Return what is lost along the column of each rare value, the last axis of the answer, in its rows alone."""
+        shares, times, parts = self.rare
+        short = np.multiply.outer(limits, 1.0 / times)
+        below = self._usual[0] * np.maximum(self.norms[0] - short, 0.0)
+        lost = np.interp(short, self.norms, excess(self._usual, self.norms), right=0.0) + below
+        return np.asarray(shares * times * parts * lost)
+
+    def at(self, limit: float) -> float:
+        """Return what is lost of all summands beyond a limit."""
+        return float(np.interp(limit, self.norms, self.lost, right=0.0))
+
+    def least(self, noise: float) -> float:
+        """Return the limit with the least noise and loss together; ``noise`` is that of a direction per its unit."""
+        squares = np.square(self.lost) + np.square(self.in_rare(self.norms)).sum(axis=-1)
+        return float(self.norms[np.argmin(np.square(self.norms * noise) + squares)])
+
+
 def chosen_norm(counts: Floats, norms: Floats, *, noise: float, hidden: float, power: float = MEAN_POWER) -> float:
     """Return the limit on summands of such norms with the least noise and loss together, if all is in one direction.
 
     ``noise`` is that of a direction per unit of the limit, ``hidden`` that of the counts; ``power`` is of ``beyond``.
     """
-    cut = excess(beyond(counts, hidden, norms, power), norms)
-    return float(norms[np.argmin(np.square(norms * noise) + np.square(cut))])
+    return Excess.of(counts, norms, hidden, power).least(noise)
 
 
 def number_beyond(counts: Floats, edges: Floats, limit: float, noise: float) -> float:

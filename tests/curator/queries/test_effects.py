@@ -14,6 +14,7 @@ from discreet import Bounds
 from discreet.curator import known_answers
 from discreet.curator.lattice import place_weights
 from discreet.curator.queries import effects
+from discreet.curator.records.recoding import Recoding
 from discreet.losses import Logistic, Softmax
 from discreet.losses.base import couplings
 from tests.covering import covering
@@ -67,6 +68,18 @@ def assert_long_rows_stay_within_the_bound(query, relation, persons=False):
 @covering(("query", QUERIES), ("relation", RELATIONS), ("persons", [False, True]))
 def test_whole_rows_far_beyond_the_reach_stay_within_the_bound(query, relation, persons):
     assert_long_rows_stay_within_the_bound(query, relation, persons)
+
+
+@each_model
+def test_coarse_rows_leave_slopes_within_the_clip_whole(model):
+    """Rows up to 250 long are on a coarse grid, where coefficients of 32 bits must still hold what the clip leaves."""
+    wide = Recoding(np.zeros(P), np.ones(P), 1.0, math.inf, np.diag([250.0, 1.0, 1.0]), reach=250.0, drop_longer=True)
+    words, gradients = model.words() | {"recoding": wide, "label": model.labels[0]}, []
+    for clip in (3.0, 1e3):
+        exact, found = contribution("noisy_weighted_gradient", [0.0, 0.0, 1.0], clip=clip, reach=3.0, **words)
+        gradients.append(np.array(exact, dtype=float) * found.unit.step)
+    assert np.abs(gradients[0]).max() > 0.45
+    np.testing.assert_allclose(gradients[0], gradients[1], atol=1e-4)
 
 
 @pytest.mark.parametrize("query", QUERIES)

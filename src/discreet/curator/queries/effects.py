@@ -27,7 +27,7 @@ from discreet.curator.engines import DenseEngine, ExactSum, LocalEngine, coeffic
 from discreet.curator.kernels import gradients as kernels
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.known_answers import check_effect_kernels
-from discreet.curator.lattice import COEFFICIENT_LIMIT, ROOT_TWO, Unit, Weights, place_weights
+from discreet.curator.lattice import COEFFICIENT_LIMIT, LARGEST_BOUND, ROOT_TWO, Unit, Weights, place_weights
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
@@ -214,6 +214,8 @@ def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: 
     its coefficient c before the executed clip |c| <= B // r, r >= ||x|| (a person's k rows (B // k) // r); a null
     record contributes 0. Several outputs: c is a vector of integers with ||c|| <= B // r, checked in integers, and
     ||c x^T||_F = ||c|| ||x||. B under ``zero_out`` and ``add_remove``, 2 B under ``replace_one``, whatever the weights.
+    Rows with room for far-out ones are on a coarse grid, so B is small enough for coefficients of 32 bits to be cut by
+    B // r, and not by their own limit (``Grid.largest_bound``): either cut is safe, but only the first is planned.
     Mechanism: sum + round(2^m N(0, I)).
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only.
@@ -306,8 +308,9 @@ def spend(
     if not reach > 0:
         raise PlanViolation("reach is a length: give a positive number")
     check_effect_kernels(session.loss)
-    release = session.spend(query, clip)
-    return release, session.unit(release, clip, factor)
+    release, grid = session.spend(query, clip), session.engine.grid
+    largest = grid.largest_bound if query == "noisy_weighted_gradient" else LARGEST_BOUND
+    return release, session.unit(release, clip, factor, largest)
 
 
 def point_of(session: Session, w: Floats) -> tuple[Weights, Loss]:
