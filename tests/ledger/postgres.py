@@ -178,9 +178,10 @@ class Server:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def url(self, database: str, user: str = OWNER) -> str:
+    def url(self, database: str, user: str = OWNER, password: str = "") -> str:
         """The address of a database for a user."""
-        return f"postgresql://{quote(user, safe='')}@/{database}?host={quote(str(self.folder), safe='')}"
+        name = quote(user, safe="") + (":" + quote(password, safe="") if password else "")
+        return f"postgresql://{name}@/{database}?host={quote(str(self.folder), safe='')}"
 
     def execute(self, statement: str, *values: Any, database: str = "postgres", user: str = OWNER) -> list[Any]:
         """Carry out one statement, by itself."""

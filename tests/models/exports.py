@@ -1,4 +1,4 @@
-"""Fitted models of every kind, and 20,000 rows for them: in range, out of range, missing and unknown."""
+"""Fitted models of every kind, and 10^5 rows for them: in range, out of range, missing and unknown."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from discreet.losses import Poisson, SmoothedHinge
 from discreet.models import DPClassifier, DPGammaRegressor, DPNegativeBinomialRegressor, DPRegressor, DPTweedieRegressor
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
 
-ROWS, FIT = 20_000, 400
+ROWS, FIT = 100_000, 400
 BOUNDS = [(-1, 1), (0, 5), (2, 2), (-2e6, 8e6)]
 ESTIMATORS = {
     "binary": (DPLogisticRegression, {"classes": ("no", "yes")}),

@@ -136,7 +136,7 @@ def test_rows_in_parts_on_disk_and_recoded_on_the_way(kind, relation, monkeypatc
     for place in (storage.OnDisk(tmp_path), storage.TIGHT_MEMORY):
         for user in ("private_data", "records.admission", "records.stream"):
             monkeypatch.setattr(f"discreet.curator.{user}.storage_for", lambda *room, place=place: place)
-        for user in ("private_data", "engines.local"):
+        for user in ("private_data", "engines"):
             monkeypatch.setattr(f"discreet.curator.{user}.rows_per_part", lambda columns: 3)
         check("logistic", SOLVERS["gd"][kind], relation, has_persons=relation == "zero_out", near=0.0)
 

@@ -102,13 +102,13 @@ MUTANTS = (
         "fingerprint in the certificate",
         "The certificate tells by a digest which records it was.",
         "models/fit.py",
-        "        certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)\n",
-        "        from discreet.curator.private_data import fingerprint_of\n"
-        "        facts = data.facts(priced)\n"
-        "        if reservation is not None:\n"
-        "            rows = data._PrivateData__X\n"
-        "            facts['seen'] = fingerprint_of(rows, reservation.ledger.key()).stores()[0]\n"
-        "        certificate = certify(curator.promise(priced, facts, claim), reservation)\n",
+        "            certificate = certify(curator.promise(priced, data.facts(priced), claim), reservation)\n",
+        "            from discreet.curator.private_data import fingerprint_of\n"
+        "            facts = data.facts(priced)\n"
+        "            if reservation is not None:\n"
+        "                rows = data._PrivateData__X\n"
+        "                facts['seen'] = fingerprint_of(rows, reservation.ledger.key()).stores()[0]\n"
+        "            certificate = certify(curator.promise(priced, facts, claim), reservation)\n",
         "tests/ledger/test_leaks.py::test_nothing_that_an_analyst_sees_depends_on_the_records[plain]",
         "Finding(kind='attribute', text='certificate",
     ),
