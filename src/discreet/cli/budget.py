@@ -76,7 +76,7 @@ def init(
 
     named = named_address(address, ledger)
     if default:
-        check_default(named)
+        _changed(_file(), _lasting(named))  # refused before anything is made
     created = Ledger.create(named)
     facts = {
         "ledger": created.address,
@@ -577,11 +577,6 @@ def _console() -> "Console":
     console = rich_console()
     # a number that is cut tells nothing: a narrow terminal wraps whole lines instead
     return console if console.width >= 78 else rich_console(width=78)
-
-
-def check_default(address: str) -> None:
-    """Refused where the address cannot be written into the configuration file: before anything is made."""
-    _changed(_file(), _lasting(address))
 
 
 def write_default(address: str) -> Path:

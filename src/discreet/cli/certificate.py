@@ -143,7 +143,9 @@ def registry_entry(certificate: "Certificate", product: Product) -> Json:
         "accounting": {
             "post_processing": "Predictions clip features to declared ranges. Coefficients are rescaled to the "
             "columns' own units.",
-            "composition": _composition(certificate),
+            "composition": "All releases of the fit are composed. Epsilon by accountant, at this delta: "
+            + ", ".join(f"{name} {value:.4g}" for name, value in sorted(certificate.accountants.items()))
+            + ".",
         },
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": f"{OPEN}whether anything was tried on the data before this fit, "
@@ -160,6 +162,7 @@ def registry_entry(certificate: "Certificate", product: Product) -> Json:
 
 
 def _basic(certificate: "Certificate", product: Product, name: str) -> Json:
+    created = date.today() if certificate.created is None else date.fromisoformat(certificate.created)
     facts = {
         "name": name,
         "data_curators": list(product.curators) or [f"{OPEN}who publishes it"],
@@ -167,14 +170,9 @@ def _basic(certificate: "Certificate", product: Product, name: str) -> Json:
         "intended_use": product.intended_use or f"{OPEN}what it is for",
         "data_product_type": "Machine learning model",
         "data_product_region": product.region or f"{OPEN}which region the data describe",
-        "publication_date": product.published or _day(certificate.created),
+        "publication_date": product.published or created.isoformat(),
     }
     return facts | ({"data_product_sector": product.sector} if product.sector else {})
-
-
-def _day(created: str | None) -> str:
-    """Return the day on which a certificate was made; today where it does not say."""
-    return date.today().isoformat() if created is None else date.fromisoformat(created).isoformat()
 
 
 def _unprotected(certificate: "Certificate") -> str:
@@ -209,11 +207,6 @@ def _charge(certificate: "Certificate") -> str:
         f"Charged to a ledger as entry {at['entry']} of the data set {at['dataset']}, which has one cap for all "
         "releases together. The cap is never refreshed; requests beyond it are refused before data are read."
     )
-
-
-def _composition(certificate: "Certificate") -> str:
-    priced = ", ".join(f"{name} {value:.4g}" for name, value in sorted(certificate.accountants.items()))
-    return f"All releases of the fit are composed. Epsilon by accountant, at this delta: {priced}."
 
 
 def _mechanisms(certificate: "Certificate") -> str:

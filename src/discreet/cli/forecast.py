@@ -133,7 +133,10 @@ def forecast(
     if (features is None) == (schema is None):
         raise Refused("give --features, the number of columns, or --schema, which declares them")
     _refuse_nonsense(rows, 1 if features is None else features, epsilon, delta, classes, seeds, plot)
-    _refuse_mixture(effects, plot, ceiling, (standard_error, mean, cells))
+    if effects and (plot is not None or ceiling is not None):
+        raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
+    if not effects and any(wish is not None for wish in (standard_error, mean, cells)):
+        raise Refused("--standard-error, --mean and --cell say something of effects: give --effects, too")
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
     budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
@@ -160,13 +163,6 @@ def forecast(
     _print(prediction, plot)
     if time is not None:
         typer.echo(str(time))
-
-
-def _refuse_mixture(effects: bool, plot: Path | None, ceiling: float | None, wishes: tuple[object, ...]) -> None:
-    if effects and (plot is not None or ceiling is not None):
-        raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
-    if not effects and any(wish is not None for wish in wishes):
-        raise Refused("--standard-error, --mean and --cell say something of effects: give --effects, too")
 
 
 def _refuse_nonsense(

@@ -12,9 +12,9 @@ from discreet.models.base import register_model as register_model
 from discreet.models.classification import DPClassifier as DPClassifier
 from discreet.models.classification import DPLinearSVC as DPLinearSVC
 from discreet.models.classification import DPLogisticRegression as DPLogisticRegression
+from discreet.models.classification import DPOrdinalRegression as DPOrdinalRegression
 from discreet.models.forecast import EffectsForecast as EffectsForecast
 from discreet.models.forecast import Forecast as Forecast
-from discreet.models.ordinal import DPOrdinalRegression as DPOrdinalRegression
 from discreet.models.persist import load as load
 from discreet.models.persist import log_to_mlflow as log_to_mlflow
 from discreet.models.regression import DPElasticNet as DPElasticNet

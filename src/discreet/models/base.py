@@ -194,7 +194,8 @@ class Shown:
 
     def _claim_html(self) -> str:
         """Return the claim in one line, or that there is none yet."""
-        certificate = getattr(self, "certificate_", None) if _is_fitted(self) else None
+        is_fitted = any(hasattr(self, name) for name in ("coef_", "estimator_", "best_estimator_"))
+        certificate = getattr(self, "certificate_", None) if is_fitted else None
         if certificate is None:
             claim = "not fitted: nothing was spent"
         else:
@@ -215,10 +216,6 @@ class Shown:
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
         return bundle | {"text/html": self._shown_html()} if get_config()["display"] == "diagram" else bundle
-
-
-def _is_fitted(estimator: object) -> bool:
-    return any(hasattr(estimator, name) for name in ("coef_", "estimator_", "best_estimator_"))
 
 
 class Exported:

@@ -231,7 +231,8 @@ def _columns(schema: Schema) -> tuple[ColumnTransformer, dict[str, Block]]:
     if schema.offset is not None:
         blocks[schema.offset.column] = Block(first, np.ones((1, 1)))
     for name, j in scaled_at.items():
-        blocks[name] = ScaledBlock(j, _scaled_to_encoded_cells(schema, name), len(straight))
+        nothing = encoded_cells(schema, name, [None])[0]
+        blocks[name] = ScaledBlock(j, np.stack([np.eye(len(nothing))[0], nothing], axis=1), len(straight))
     return transformer, blocks
 
 
@@ -327,11 +328,6 @@ def encoded_cells(schema: Schema, name: str, cells: Sequence[object]) -> Floats:
     layout = Layout(Schema({name: schema.columns[name]}, missing_texts=schema.missing_texts))
     column = np.fromiter(cells, dtype=object, count=len(cells))
     return np.nan_to_num(layout.encode({name: column}, len(cells)))
-
-
-def _scaled_to_encoded_cells(schema: Schema, name: str) -> Floats:
-    nothing = encoded_cells(schema, name, [None])[0]
-    return np.stack([np.eye(len(nothing))[0], nothing], axis=1)
 
 
 def _splines_to_encoded_cells(schema: Schema, name: str) -> Floats:

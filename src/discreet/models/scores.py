@@ -256,7 +256,7 @@ class PrivateScore:
         return self.text()
 
     def _part(self, part: ScorePart) -> str:
-        shown = _shown if part.population_low is not None else _count
+        shown = _shown if part.population_low is not None else "{:,.0f}".format
         if self.certificate is None:
             return shown(part.value)
         return f"{shown(part.value)}, {shown(part.low)} to {shown(part.high)}"
@@ -300,10 +300,6 @@ def words_of(metric: str) -> str:
 
 def _shown(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "unknown" if math.isnan(value) else f"{value:g}"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}"
 
 
 _NUMBERS = ("value", "low", "high", "level", "population_low", "population_high")
@@ -365,13 +361,9 @@ def groups_of(model: object, fitted: Released, by: object, metric: Metric) -> Gr
         if any((fitted.low[j], fitted.high[j]) != (0.0, 1.0) for j in columns):
             raise Unsupported("by takes one feature, or several with the declared range (0, 1) of which one is 1")
         return Groups(tuple(names[j] for j in columns), columns, middle)
-    name = names[columns[0]]
-    ends = (
-        (f"{name} = 0", f"{name} = 1")
-        if (low, high) == (0.0, 1.0)
-        else (f"{name} < {middle:g}", f"{name} > {middle:g}")
-    )
-    return Groups(ends, columns, middle)
+    is_binary = (low, high) == (0.0, 1.0)
+    ends = (" = 0", " = 1") if is_binary else (f" < {middle:g}", f" > {middle:g}")
+    return Groups(tuple(names[columns[0]] + end for end in ends), columns, middle)
 
 
 def _place(feature: object, names: list[str]) -> int:
@@ -479,9 +471,9 @@ def private_score(
         measured = measure_private(ready.name, ready.fitted, X, y, noisy, reservation=reservation, **how)
         return measured, claim, noisy.issued
 
-    words = {"label": claim.model} if charge_id is None else {"label": claim.model, "charge_id": charge_id}
+    words = {"label": claim.model}
     if charge_id is not None:
-        words["about"] = ready.about(level)
+        words |= {"charge_id": charge_id, "about": ready.about(level)}
     try:
         measured, certificate, reservation = carry_out(
             ready.data, ready.fitted.loss, ready.priced, [claim], answer, opens=False, **words
@@ -511,10 +503,7 @@ def _rows_of(model: object, X: object, y: object, groups: object) -> tuple[Any, 
 
 def priced_score(model: DPLinearModel, X: object, **settings: Any) -> PricedPlan:
     """Return what ``private_score`` would release of these rows, at its price: X is a stream that is not read."""
-    usual = {"metric": "auto", "by": None, "delta": None, "neighbors": "replace_one", "allow_large_delta": False}
-    return _prepared(
-        model, X, None, None, **{**usual, "level": 0.95, "ledger": False, "dataset": None, **settings}
-    ).priced
+    return _prepared(model, X, None, None, **{"ledger": False, **settings}).priced
 
 
 @dataclass(frozen=True)
@@ -544,15 +533,15 @@ def _prepared(
     y: object,
     groups: object,
     *,
-    metric: str,
-    by: object,
     epsilon: float,
-    delta: float | None,
-    neighbors: str,
-    allow_large_delta: bool,
-    level: float,
-    ledger: object,
-    dataset: str | None,
+    metric: str = "auto",
+    by: object = None,
+    delta: float | None = None,
+    neighbors: str = "replace_one",
+    allow_large_delta: bool = False,
+    level: float = 0.95,
+    ledger: object = None,
+    dataset: str | None = None,
 ) -> _Prepared:
     """Declare, plan and price: everything about a score that is known without its rows."""
     fitted = released(model, X)
@@ -632,10 +621,7 @@ def scored(
         sampling=sampling,
         parts=tuple(
             ScorePart(
-                part.name,
-                part.value,
-                part.low,
-                part.high,
+                *(part.name, part.value, part.low, part.high),
                 None if counts else max(least if part.most is None else 0.0, part.low - part.sampling),
                 None if counts else min(most if part.most is None else part.most, part.high + part.sampling),
             )

@@ -42,7 +42,6 @@ from discreet.curator import (
     Entropy,
     Part,
     PrivateData,
-    RecordStream,
     container_of,
     current_entropy,
     gathered,
@@ -58,8 +57,8 @@ from discreet.errors import LedgerError, MissingBounds, PlanViolation, Unsupport
 from discreet.json_schemas import Json
 from discreet.ledger.ledger import Reservation
 from discreet.models.base import Charged, DPLinearModel, Shown, warn_of_a_column
+from discreet.models.classification import DPOrdinalRegression
 from discreet.models.fit import Certify, FitSettings, budget_of, carry_out, in_training_units
-from discreet.models.ordinal import DPOrdinalRegression
 from discreet.models.scores import Facts, facts_of
 from discreet.models.table_model import TableModel
 from discreet.models.words import warn_of_exact_score, warn_of_uncounted_fits
@@ -75,8 +74,7 @@ POISSON_LEAST, POISSON_MOST = 6.0, 10.0
 def stopping_of(name: str, mean: float | None, n_candidates: int, *, pure: bool) -> Stopping:
     """Return the law of the number of runs, by name.
 
-    ``auto`` takes Poisson for means from 6 to 10, where it reaches a good candidate most often for the same noise (the
-    best tenth at epsilon = 2: 0.63 of the time at a mean of 10, against 0.42 for logarithmic, for 7 % more noise).
+    ``auto`` takes Poisson for means from 6 to 10, where it reaches a good candidate most often for the same noise.
     Below, there is no run at all too often (e^-mean); beyond, its price explodes. There logarithmic is the cheapest
     law, and for pure budgets too, at twice a run's epsilon.
     """
@@ -303,19 +301,15 @@ class Runs:
         return Outcome(index, model, self._score(candidate, model, paid.score))
 
     def _score(self, candidate: Candidate, model: DPLinearModel, priced: PricedPlan) -> float:
-        data = _private(candidate, self.scoring, self.sizes[1])
-        loss = candidate.facts.loss
+        part, loss, bounds = self.scoring, candidate.facts.loss, candidate.facts.bounds.with_facts(n=self.sizes[1])
+        settings: Json = {"groups": part.groups, "fit_intercept": candidate.estimator.fit_intercept, "ledger": False}
+        data = PrivateData(part.X, part.y, bounds, **settings)
         curator = data.open(priced, loss)
         w = in_training_units(model.coef_, np.atleast_1d(model.intercept_), data, loss)
         if not np.isfinite(w).all():
             return -math.inf
         assert curator.domain.n is not None
         return 0.5 + curator.noisy_score(w, error=candidate.facts.error) / curator.domain.n
-
-
-def _private(candidate: Candidate, part: Part, n: int | None) -> PrivateData:
-    bounds, intercept = candidate.facts.bounds.with_facts(n=n), candidate.estimator.fit_intercept
-    return PrivateData(part.X, part.y, bounds, groups=part.groups, fit_intercept=intercept, ledger=False)
 
 
 _METHOD = """Return the released model's {what}.
@@ -494,7 +488,8 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         held = ready.sizes[1] if public else None
         if is_stream(X) and X.elsewhere is not None:
             there = ready.data.read_elsewhere(reservation, ready.n if public else None)
-            parts, rows = split_elsewhere(X, there, self._numerator, held), _empty(X)
+            parts = split_elsewhere(X, there, self._numerator, held)
+            rows = np.empty((0, len(X.columns))) if X.sample is None else X.sample
         else:
             if is_stream(X):
                 rows, y, groups = gathered(X, first.facts.bounds.classes)
@@ -766,11 +761,6 @@ def _best(runs: Runs, paid: Offer) -> Outcome | None:
         outcome = runs.one(paid, entropy)
         best = outcome if best is None or outcome.score > best.score else best
     return best
-
-
-def _empty(stream: RecordStream) -> Any:
-    """Return a table without rows, of a stream's columns."""
-    return np.empty((0, len(stream.columns))) if stream.sample is None else stream.sample
 
 
 def _untrained(candidate: Candidate, X: Any) -> Outcome:

@@ -229,14 +229,11 @@ class Counts:
     score_name = "R2"
     outputs = 1
 
-    def _rates(self, z: Floats, strength: float) -> Floats:
-        return self.expected(math.log(COUNT_MEAN * self.high) + strength * z)
-
     def strength_for(self, z: Floats, ceiling: float) -> tuple[Floats, float]:
         _check_share(ceiling)
 
         def share(strength: float) -> float:
-            rates = self._rates(z, strength)
+            rates = self.expected(math.log(COUNT_MEAN * self.high) + strength * z)
             return float(rates.var() / (rates.var() + rates.mean()))
 
         return np.array([math.log(COUNT_MEAN * self.high)]), _bisected(share, ceiling, COUNT_STRENGTH)

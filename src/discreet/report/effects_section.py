@@ -82,11 +82,8 @@ class Coefficient:
     @property
     def reach(self) -> float:
         """How far from 0 its dot or a whisker gets."""
-        return abs(self.value) + self._whisker
-
-    @property
-    def _whisker(self) -> float:
-        return self.half_width if self.half_width is not None and math.isfinite(self.half_width) else 0.0
+        whisker = self.half_width or 0.0
+        return abs(self.value) + (whisker if math.isfinite(whisker) else 0.0)
 
     @property
     def text(self) -> str:
@@ -132,7 +129,8 @@ def coefficient_table(coefficients: Sequence[Coefficient], level: float) -> str:
     head = ["coefficient", *(["output"] if several else []), *(["unit"] if units else []), "value"]
     head += [f"± (half-width, {100 * level:g}%)"] if has_noise else []
     rows = []
-    for c in in_order(coefficients):
+    slopes = [c for group in _groups(c for c in coefficients if not c.is_intercept) for c in group]
+    for c in (*slopes, *(c for c in coefficients if c.is_intercept)):
         value, half_width = rounded(c.value, c.half_width)
         cells = [c.name, *([c.output] if several else []), *([c.unit] if units else []), _signed(value)]
         rows.append([*cells, *([half_width] if has_noise else [])])
@@ -151,12 +149,6 @@ def _groups(coefficients: Iterable[Coefficient]) -> list[list[Coefficient]]:
     for c in coefficients:
         groups.setdefault((c.column, "" if c.column else c.name), []).append(c)
     return list(groups.values())
-
-
-def in_order(coefficients: Sequence[Coefficient]) -> list[Coefficient]:
-    """Return the figure's order, the intercept last."""
-    slopes = [c for group in _groups(c for c in coefficients if not c.is_intercept) for c in group]
-    return [*slopes, *(c for c in coefficients if c.is_intercept)]
 
 
 def _rows(coefficients: Sequence[Coefficient]) -> tuple[list[_Row], int]:

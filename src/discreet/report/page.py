@@ -320,7 +320,8 @@ def forecast_figure(forecast: "Forecast", *, theme: Theme = LIGHT) -> "Figure":
     _label(left, [f"{row.epsilon:g}" for row in forecast.over_epsilon], theme)
     left.set_title(f"Other budgets, at {plan.n:,} rows", **_heading(theme))
     left.set_xlabel("epsilon (logarithmic; smaller is more private)", color=theme.ink, fontsize=10)
-    left.set_ylabel(_axis_name(forecast), color=theme.ink, fontsize=10)
+    name = "accuracy lost (percentage points)" if forecast.score == "accuracy" else f"{forecast.score} lost"
+    left.set_ylabel(name, color=theme.ink, fontsize=10)
     _draw(right, forecast, forecast.over_n, lambda row: float(row.n), theme)
     _label(right, [short(row.n) for row in forecast.over_n], theme)
     right.set_title(f"Other tables, at epsilon = {plan.epsilon:g}", **_heading(theme))
@@ -392,10 +393,6 @@ def _scale(axes: Any, forecast: "Forecast") -> None:
 
 def _heading(theme: Theme) -> Json:
     return {"loc": "left", "color": theme.ink, "fontsize": 11.5, "fontweight": "bold", "pad": 8}
-
-
-def _axis_name(forecast: "Forecast") -> str:
-    return "accuracy lost (percentage points)" if forecast.score == "accuracy" else f"{forecast.score} lost"
 
 
 def _unit(forecast: "Forecast") -> float:

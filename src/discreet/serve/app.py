@@ -400,7 +400,8 @@ def spending_picture(ledger: Ledger, dataset: str) -> Picture:
             )
     start = points[0][0] if points else 0.0
     length = max(1.0, points[-1][0] - start) if points else 1.0
-    dots = tuple((round(_x((at - start) / length), 1), round(_y(share), 1), text) for at, share, text in points)
+    width = (WIDTH - LEFT - RIGHT) / length
+    dots = tuple((round(LEFT + (at - start) * width, 1), round(_y(share), 1), text) for at, share, text in points)
     path, height = f"M{LEFT} {_y(0):g}", _y(0)
     for x, y, _ in dots:
         path, height = f"{path} L{x:g} {height:g} L{x:g} {y:g}", y
@@ -410,10 +411,6 @@ def spending_picture(ledger: Ledger, dataset: str) -> Picture:
     spent = points[-1][1] if points else 0.0
     words = f"{len(points)} charges to {dataset}; {spent:.0%} of the cap (epsilon {account.epsilon:g}) is spent"
     return Picture(path, dots, ticks, first, last, words)
-
-
-def _x(share: float) -> float:
-    return LEFT + share * (WIDTH - LEFT - RIGHT)
 
 
 def _y(share: float) -> float:

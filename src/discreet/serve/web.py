@@ -169,7 +169,8 @@ class Gate:
 
         def answer(request: Request, body: bytes) -> Response:
             try:
-                if request.method == "POST" and _media_type(request) != media_type:
+                stated = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+                if request.method == "POST" and stated != media_type:
                     raise Problem(415, f"the body's type is {media_type}")
                 (person, session), query = find(request), dict(request.query_params)
                 return handler(
@@ -208,10 +209,6 @@ def bearer(gate: Gate) -> Finder:
 def client_of(request: Request) -> str:
     """Return the address that a request comes from."""
     return request.client.host if request.client else ""
-
-
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _read(request: Request) -> bytes:
