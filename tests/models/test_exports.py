@@ -71,8 +71,8 @@ def with_offsets(offset):
     schema = replace(SCHEMA, columns=columns, **facts)
     table = frame()
     table["days"] = np.resize([7.0, 400.0, 0.5, np.nan, -9.0, np.inf, -np.inf, 2.5, -100.0], len(table))
-    with seeded(0):  # noise in rare cells may make terms that cancel in double precision only
-        return fitted_table(DPPoissonRegressor(epsilon=20.0, limit=3.0), schema, table), table
+    with seeded(0):  # little noise: in rare cells it may make terms that cancel in double precision only
+        return fitted_table(DPPoissonRegressor(epsilon=500.0, limit=3.0), schema, table), table
 
 
 @pytest.mark.parametrize("offset", OFFSETS, ids=["exposure", "offset"])
