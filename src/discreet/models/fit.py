@@ -95,7 +95,7 @@ def fills(solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: 
     A few hundred columns have a covariance that can be estimated, whatever the container. Public facts only: where n is
     private, or a person may have several rows, their number must not decide.
     """
-    small = domain.sparse and not domain.grouped and domain.n is not None and domain.n * domain.n_features <= FILLED
+    small = not domain.grouped and domain.n is not None and domain.n * domain.n_features <= FILLED
     if not small or solver not in ("auto", "recipe") or not budget.is_private:
         return False
     from discreet.default.table import choose  # here: a fit imports no solver but its own
@@ -533,7 +533,7 @@ class FitSettings:
         if domain.row_norm == 0:
             raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")
         facts = self.loss, self.penalty, budget
-        if fills(self.solver, domain, *facts):
+        if domain.sparse and fills(self.solver, domain, *facts):
             domain = replace(domain, sparse=False)
         self.penalty.value(np.zeros(domain.shape))  # one that does not fit the coefficients fails before any release
         counts = self.inference not in (None, False) and self.solver == "auto" and self.loss.log_link
@@ -578,20 +578,7 @@ class Prepared:
     def quote(self) -> Quote:
         """What would be released, with how much noise, and what it costs."""
         facts = self.domain, self.fit.loss, self.fit.penalty
-        return Quote(self.priced, self.settings, self.reason, facts, self.solver)
-
-    @property
-    def settings(self) -> Json:
-        """The solver's public settings."""
-        return dict(self.solver.settings())
-
-    @property
-    def about(self) -> str:
-        """What tells one fit's public settings from another's: a charge_id is never answered with another model."""
-        fit, data, settings = self.fit, self.data, {**self.settings, **curator.given_with(self.domain)}
-        declarations = (fit.bounds, fit.loss, fit.penalty, settings, data.n_columns, self.domain.n, fit.fit_intercept)
-        public = (fit.model, *declarations, *([data.declared] if data.declared else []))
-        return hashlib.sha256(repr(public).encode()).hexdigest()
+        return Quote(self.priced, dict(self.solver.settings()), self.reason, facts, self.solver)
 
 
 def fit_model(
@@ -605,23 +592,28 @@ def fit_model(
 ) -> Fitted:
     """Fit any linear model privately. Only ``PrivateData`` and its curator touch the records."""
     ready = fit.prepare(X, y, extras)
-    data, solver, priced = ready.data, ready.solver, ready.priced
-    claim = curator.Claim(fit.model, ready.settings, ready.reason, given=curator.given_with(ready.domain))
+    data, domain, solver, priced = ready.data, ready.domain, ready.solver, ready.priced
+    settings, given = dict(solver.settings()), curator.given_with(domain)
+    claim = curator.Claim(fit.model, settings, ready.reason, given=given)
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
     cones = getattr(X, "cones", ())
 
     def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
-        opened = data.open(priced, fit.loss, start=ready.domain.start, moments=ready.domain.moments)
+        opened = data.open(priced, fit.loss, start=domain.start, moments=domain.moments)
         solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
         if cones:
             from discreet.models.monotone import monotone  # here: arrays have no schema
 
-            solution = monotone(solution, cones, ready.domain, data.scaling.scale)
+            solution = monotone(solution, cones, domain, data.scaling.scale)
         return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, opened.issued
 
-    words: Json = {"charge_id": charge_id, "label": fit.model, "about": ready.about}
+    # what tells one fit's public settings from another's: a charge_id is never answered with another model
+    declarations = (fit.bounds, fit.loss, fit.penalty, {**settings, **given}, data.n_columns, domain.n)
+    public = (fit.model, *declarations, fit.fit_intercept, *([data.declared] if data.declared else []))
+    about = hashlib.sha256(repr(public).encode()).hexdigest()
+    words: Json = {"charge_id": charge_id, "label": fit.model, "about": about}
     try:
         released, certificate, reservation = carry_out(data, fit.loss, priced, [claim], answer, **words)
     except AlreadyReleased as answered:
