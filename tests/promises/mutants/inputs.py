@@ -264,12 +264,13 @@ MUTANTS = (
         "noise by the records",
         "The noise multiplier follows the lengths of the rows in this table.",
         "curator/session.py",
-        "unit_for(self.multiplier(release), factor, clip, self.largest_n)",
+        "unit_for(self.multiplier(release), factor, clip, self.largest_n, largest)",
         "unit_for(\n"
         "                self.multiplier(release) * (1 + 1e-6 * float(self.admitted.records.norms.sum())),\n"
         "                factor,\n"
         "                clip,\n"
         "                self.largest_n,\n"
+        "                largest,\n"
         "            )",
         f"{_REPLAY}[logistic-replace_one]",
         "another lattice",
