@@ -58,7 +58,7 @@ def no_clip(monkeypatch):
 
 
 def half_the_noise(monkeypatch):
-    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: unit_for(z / 2, factor, clip, n))
+    monkeypatch.setattr(session, "unit_for", lambda z, *more: unit_for(z / 2, *more))
 
 
 def noise_from_memory(monkeypatch):

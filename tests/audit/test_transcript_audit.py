@@ -35,7 +35,7 @@ def noise_of(monkeypatch):
 
     def plant(share):
         honest = session.unit_for
-        monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: honest(share * z, factor, clip, n))
+        monkeypatch.setattr(session, "unit_for", lambda z, *more: honest(share * z, *more))
 
     return plant
 

@@ -79,7 +79,7 @@ def test_noise_three_tenths_too_small_is_refuted(monkeypatch):
 
 def test_the_wrong_sensitivity_factor_is_refuted(monkeypatch):
     original = session.unit_for
-    monkeypatch.setattr(session, "unit_for", lambda z, factor, clip, n: original(z, 1, clip, n))
+    monkeypatch.setattr(session, "unit_for", lambda z, factor, *more: original(z, 1, *more))
     small, large = (releases(*side, Neighbors.REPLACE_ONE, monkeypatch) for side in worst_pair(Neighbors.REPLACE_ONE))
     assert lower_bound_on_mu(small, large) > 1.5
 
