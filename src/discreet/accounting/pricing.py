@@ -107,11 +107,6 @@ def _refuted_sampled_gaussian(
     return max(best, _refuted_by(p, q, delta), _refuted_by(1 - q, 1 - p, delta))
 
 
-def _refuted_laplace(epsilon: float, delta: float) -> float:
-    """One scalar Laplace answer, exactly: delta = 1 - e^{(x - epsilon)/2}."""
-    return max(0.0, epsilon + 2 * math.log1p(-delta))
-
-
 def refuted_epsilon(events: Iterable[Event], delta: float, neighbors: Neighbors) -> float:
     """A lower bound on a composition's epsilon: the best over its parts.
 
@@ -128,7 +123,7 @@ def refuted_epsilon(events: Iterable[Event], delta: float, neighbors: Neighbors)
             refuted = _refuted_sampled_gaussian(probability, inner.noise_multiplier, inner.count, delta, replaced)
             best = max(best, refuted)
         elif isinstance(event, Laplace) and event.dimension == 1:
-            best = max(best, _refuted_laplace(event.epsilon, delta))
+            best = max(best, event.epsilon + 2 * math.log1p(-delta))  # exactly: delta = 1 - e^{(x - epsilon)/2}
     return best * (1 - 1e-9)
 
 
@@ -425,7 +420,8 @@ class PricedPlan:
     def only(self, place: int, clip: float) -> "PricedPlan":
         """Return one release of the plan by itself, at its own noise and with a clip: it was paid for with the rest."""
         part = Plan((replace(self.plan.releases[place], clip=clip),))
-        return _sealed(part, self.budget, self.noise_multiplier, _events(part, self), self.price)
+        events = part.events(self.noise_multiplier, pure=self.budget.is_pure)
+        return _sealed(part, self.budget, self.noise_multiplier, events, self.price)
 
 
 def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
@@ -460,7 +456,11 @@ def price_plan(plan: Plan | Iterable[Event], budget: Budget) -> PricedPlan:
     (13.36, 1.0)
     """
     if isinstance(plan, Plan):
-        _refuse_own_events(plan)
+        base = AdaptivePlan if isinstance(plan, AdaptivePlan) else Plan
+        names = ("events", "total", "assumed_distance")  # a class that says itself what it costs might say too little
+        changed = any(getattr(type(plan), name, None) is not getattr(base, name, None) for name in names)
+        if changed or any(type(release) is not Release for release in plan.releases):
+            raise PlanViolation(_OWN_EVENTS)
         noise_multiplier, listed = calibrate(plan, budget), plan
         events = plan.events(noise_multiplier, pure=budget.is_pure)
     else:
@@ -478,25 +478,15 @@ def require_priced(priced: PricedPlan) -> PricedPlan:
     """Return what ``price_plan`` made, unchanged since then; PlanViolation for anything else."""
     seal = _seals.get(priced) if type(priced) is PricedPlan else None
     same = seal is not None and all(getattr(priced, name) is value for name, value in seal.items())
-    if not same or (priced.plan.releases and priced.events != _events(priced.plan, priced)):
+    if not same or (
+        priced.plan.releases
+        and priced.events != priced.plan.events(priced.noise_multiplier, pure=priced.budget.is_pure)
+    ):
         raise PlanViolation("only a plan that price_plan(plan, budget) priced can be charged and opened: price it")
     return priced
 
 
-def _events(plan: Plan, priced: PricedPlan) -> tuple[Event, ...]:
-    """Return what a plan costs at the noise of a priced one."""
-    return plan.events(priced.noise_multiplier, pure=priced.budget.is_pure)
-
-
-def _refuse_own_events(plan: Plan) -> None:
-    """Refuse plans and releases whose class says itself what they cost: it might be less than what is answered."""
-    base = AdaptivePlan if isinstance(plan, AdaptivePlan) else Plan
-    names = ("events", "total", "assumed_distance")
-    changed = any(getattr(type(plan), name, None) is not getattr(base, name, None) for name in names)
-    if changed or any(type(release) is not Release for release in plan.releases):
-        raise PlanViolation("what a release costs follows from its mechanism: plan with Plan, AdaptivePlan and Release")
-
-
+_OWN_EVENTS = "what a release costs follows from its mechanism: plan with Plan, AdaptivePlan and Release"
 _seals: "WeakKeyDictionary[PricedPlan, dict[str, Any]]" = WeakKeyDictionary()
 
 

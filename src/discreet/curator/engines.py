@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -93,10 +91,11 @@ class LocalEngine(Engine):
         self.n_units, self.n_columns = records.n_units, records.n_columns
         self.is_sparse, self.is_grouped = records.sparse is not None, records.shares is not None
         self.workers = Workers(threads)
-        self.parts = parts_of_units(records.n_rows, records.shares)
+        shares = records.shares  # a person's loss is the mean over that person's rows
+        self.parts = np.ones(records.n_rows) if shares is None else np.reciprocal(shares.astype(np.float64))
         self.weights = self.parts if records.weights is None else self.parts * records.weights
         self._within: tuple[tuple[float, float], Floats] | None = None
-        self.facts = RowFacts(records.targets, self.weights, Limits(records.norms, records.sums, records.shares))
+        self._facts: tuple[NDArray[np.int32], Floats] | None = None
 
     def total(self, question: ExactSum) -> Integers:
         return question.over(self)
@@ -113,8 +112,18 @@ class LocalEngine(Engine):
             self._within = last
         return last[1]
 
-    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+    @cached_property
+    def _limits(self) -> Limits:
+        return Limits(self.records.norms, self.records.sums, self.records.shares)
 
+    def facts(self, bound: int, use_l1: bool) -> Floats:
+        """Return each row's target, weight and coefficient limit side by side, kept for the bound last asked."""
+        limits, last = self._limits.of(bound, use_l1), self._facts
+        if last is None or last[0] is not limits:
+            self._facts = last = limits, np.column_stack([self.records.targets, self.weights, limits])
+        return last[1]
+
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         if once:
             return PartedEngine(self.records, threads=self.workers.threads, placement=placement)
         return type(self)(placement.of(self.records), threads=self.workers.threads)
@@ -122,9 +131,10 @@ class LocalEngine(Engine):
     def whole(self) -> LocalEngine:
         return self
 
+    @property
     @abstractmethod
     def smooth(self) -> Smooth:
-        """Return floating-point passes over the same records, always the same object: for minimizers and samplers."""
+        """Floating-point passes over the same records, always the same object: for minimizers and samplers."""
 
     def chosen_rows(self, units: Integers | None) -> Integers:
         """Return the rows of the sampled records or persons; all rows for None."""
@@ -163,26 +173,6 @@ class Limits:
             last = (bound, use_l1), self._cut(coefficient_limits(self._reach[use_l1], self._shares, bound))
             self._last = last
         return last[1]
-
-
-class RowFacts:
-    """Each row's target, weight and coefficient limit side by side, kept for the bound last asked."""
-
-    def __init__(self, targets: Floats, weights: Floats, limits: Limits) -> None:
-        self._targets, self._weights, self._limits = targets, weights, limits
-        self._last: tuple[NDArray[np.int32], Floats] | None = None
-
-    def of(self, bound: int, use_l1: bool) -> Floats:
-        limits, last = self._limits.of(bound, use_l1), self._last
-        if last is None or last[0] is not limits:
-            last = limits, np.column_stack([self._targets, self._weights, limits])
-            self._last = last
-        return last[1]
-
-
-def parts_of_units(n: int, shares: Integers | None) -> Floats:
-    """Return each row's part of its unit: a person's loss is the mean over that person's rows."""
-    return np.ones(n) if shares is None else np.reciprocal(shares.astype(np.float64))
 
 
 def unit_bounds(bound: int, records: Records) -> Integers:
@@ -247,18 +237,22 @@ class DenseEngine(LocalEngine):
             self._margins = weights, self.tiles.margins(w)
         return self._margins[1]
 
-    def narrowed(self, columns: Integers) -> DenseEngine:
-        """Return the same records with some of their columns alone; norms stay those of whole rows."""
-        rows = np.ascontiguousarray(self.rows[:, columns])
-        return DenseEngine(replace(self.records, rows=rows, n_columns=len(columns)), threads=self.workers.threads)
-
     @cached_property
     def tiles(self) -> Tiles:
         """The rows in tiles, cut when they are first asked for."""
+        return self._tiles_of(self.cells)
+
+    def tiles_of(self, columns: Integers) -> Tiles:
+        """Return tiles of some columns alone; limits stay those of whole rows."""
+        cells = np.zeros((self.cells_shape[0], len(columns), self._tile_rows), self.rows.dtype)
+        cut_tiles(np.ascontiguousarray(self.rows[:, columns]), cells)
+        return self._tiles_of(cells)
+
+    def _tiles_of(self, cells: Array) -> Tiles:
         records = self.records
         shares = None if records.shares is None else np.maximum(self.tiled(records.shares), 1)
         limits = Limits(records.norms, records.sums, records.shares, cut=partial(_tiled, self._tile_rows))
-        return Tiles(self.cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
+        return Tiles(cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
 
     def tiled(self, column: Array) -> Array:
         """Return a row vector cut like the tiles, padded with zeros: null records."""
@@ -281,13 +275,10 @@ class DenseEngine(LocalEngine):
         self.workers.each(part, len(cells), rows.size)
 
     @cached_property
-    def _smooth(self) -> DenseSmooth:
+    def smooth(self) -> DenseSmooth:
         tiles = self.tiles
         norms = self.tiled(self.records.norms)
         return DenseSmooth(self.records, self.workers, tiles.cells, tiles.targets, tiles.weights, norms)
-
-    def smooth(self) -> DenseSmooth:
-        return self._smooth
 
 
 class SparseEngine(LocalEngine):
@@ -314,22 +305,13 @@ class SparseEngine(LocalEngine):
         return margins
 
     @cached_property
-    def _smooth(self) -> SparseSmooth:
-        return SparseSmooth(self.records, self.workers, self.weights)
-
     def smooth(self) -> SparseSmooth:
-        return self._smooth
+        return SparseSmooth(self.records, self.workers, self.weights)
 
 
 def engine_for(records: Records, *, threads: int | None = None) -> LocalEngine:
     """Return tiles for dense records, compressed rows for sparse ones."""
     return (DenseEngine if records.sparse is None else SparseEngine)(records, threads=threads)
-
-
-def answered(records: Records, placement: Placement | None, question: ExactSum) -> Integers:
-    """Return a question's exact sum over one part of the records, on one thread; recoded on the way by a placement."""
-    seen = records if placement is None else placement.of(records, threads=1)
-    return question.over(engine_for(seen, threads=1))
 
 
 def opened(records: Records) -> Engine:
@@ -352,39 +334,40 @@ class PartedEngine(Engine):
         self.n_columns = records.n_columns if placement is None else placement.n_columns
         self.n_units = records.n_units
         self.is_sparse, self.is_grouped = records.sparse is not None, records.shares is not None
+        self._keeps_tiles = placement is None and not self.is_sparse and records.storage.on_disk
         self._workers = Workers(threads)
-        self._edges = _edges(records, _rows_per_part(records, self._workers.threads))
+        self._edges = _edges(records, self._workers.threads)
         self._cut: set[int] = set()
 
     def total(self, question: ExactSum) -> Integers:
-        parts = list(pairwise(self._edges))
         if self._keeps_tiles:
             _ = self._store  # made before threads ask for it: two of them might make two, and one would be read empty
+        work = self.n_columns * len(self._records.targets)
+        return self._workers.sum(partial(self._answers, question), len(self._edges) - 1, work)
 
-        def some(first: int, last: int) -> Integers:
-            total = self._answer(first, question)
-            for at in range(first + 1, last):
-                total += self._answer(at, question)
-            return total
-
-        return self._workers.sum(some, len(parts), self.n_columns * len(self._records.targets))
+    def _answers(self, question: ExactSum, first: int, last: int) -> Integers:
+        """Return the sum over parts ``first`` to ``last - 1``."""
+        total = self._answer(first, question)
+        for at in range(first + 1, last):
+            total += self._answer(at, question)
+        return total
 
     def _answer(self, at: int, question: ExactSum) -> Integers:
         first, last = self._edges[at], self._edges[at + 1]
-        part, part_question = self._records.part(first, last), question.of_units(first, last)
-        if not self._keeps_tiles:
-            return answered(part, self._placement, part_question)
-        return part_question.over(self._kept_engine(at, part))
-
-    @property
-    def _keeps_tiles(self) -> bool:
-        return self._placement is None and not self.is_sparse and self._records.storage.on_disk
+        part = self._records.part(first, last)
+        if self._keeps_tiles:
+            engine: LocalEngine = self._kept_engine(at, part)
+        else:
+            seen = part if self._placement is None else self._placement.of(part, threads=1)
+            engine = engine_for(seen, threads=1)
+        return question.of_units(first, last).over(engine)
 
     def _kept_engine(self, at: int, part: Records) -> DenseEngine:
         """Return an engine of a part whose tiles are on disk, cut when they are first read."""
         engine = DenseEngine(part, threads=1)
         count, columns, size = engine.cells_shape
-        start = (self._first_row(at) + at * MOST_TILE_ROWS) * columns
+        first, starts = self._edges[at], self._records.starts
+        start = ((first if starts is None else int(starts[first])) + at * MOST_TILE_ROWS) * columns
         cells = self._store[start : start + count * columns * size].reshape(engine.cells_shape)
         if at not in self._cut:
             engine.cut_into(cells)
@@ -397,10 +380,6 @@ class PartedEngine(Engine):
         """Room for the tiles of every part: its rows, and less than one tile to fill the last one up."""
         rows = self._records.n_rows + MOST_TILE_ROWS * len(self._edges)
         return self._records.storage.zeros(rows * self.n_columns, self.grid.dtype)
-
-    def _first_row(self, at: int) -> int:
-        first = self._edges[at]
-        return first if self._records.starts is None else int(self._records.starts[first])
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         if once or not self._records.storage.holds_copies:
@@ -419,17 +398,15 @@ class PartedEngine(Engine):
 _LEAST_ROWS = 1 << 12
 
 
-def _rows_per_part(records: Records, threads: int) -> int:
-    """Return how many rows are asked at once; in memory, so many that every thread gets as many parts as the others."""
+def _edges(records: Records, threads: int) -> list[int]:
+    """Return where parts begin and end, in units; a table without records is one empty part.
+
+    In memory parts have so many rows that every thread gets as many parts as the others.
+    """
     rows = rows_per_part(records.n_columns)
-    if records.storage.on_disk:
-        return rows
-    rounds = max(1, -(-records.n_rows // (rows * threads)))
-    return min(rows, max(_LEAST_ROWS, -(-records.n_rows // (rounds * threads))))
-
-
-def _edges(records: Records, rows: int) -> list[int]:
-    """Return where parts of about so many rows begin and end, in units; a table without records is one empty part."""
+    if not records.storage.on_disk:
+        rounds = max(1, -(-records.n_rows // (rows * threads)))
+        rows = min(rows, max(_LEAST_ROWS, -(-records.n_rows // (rounds * threads))))
     if records.starts is None:
         return [*range(0, max(1, records.n_units), rows), records.n_units]
     edges, starts = [0], records.starts

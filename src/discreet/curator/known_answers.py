@@ -292,7 +292,7 @@ def _check_smooth(loss: Loss, *, sparse: bool, grid: Grid) -> None:
     w = np.multiply.outer(weights, 1.0 - 2.0 * (np.arange(loss.n_outputs) % 2))
 
     def passed(clip: float, row_norm: float) -> tuple[object, ...]:
-        passes = engine_for(known_records(sparse, grid, persons=True), threads=1).smooth()
+        passes = engine_for(known_records(sparse, grid, persons=True), threads=1).smooth
         gradient = passes.slopes(by_outputs(w), loss, passes.view(clip, row_norm)).gradient
         return gradient, passes.value(w, loss, row_norm)
 

@@ -52,6 +52,8 @@ from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
 from discreet.typing import Array, Floats, Integers
 
+_UNPAID = "reading this stream is a release of its own: price PrivateData.with_reading(plan)"
+
 
 class PrivateData:
     """Records that only a curator reads.
@@ -112,6 +114,9 @@ class PrivateData:
         self.__is_grouped = X.has_persons if is_stream(X) else groups is not None
         self.__weights = self.__column(weights, "weights", bounds.weights)
         self.__offsets = self.__column(offsets, "offsets", bounds.offsets)
+        beside = X.columns_beside if is_stream(X) else ()
+        self.__has_weights = self.__weights is not None or "weights" in beside
+        self.__has_offsets = self.__offsets is not None or "offsets" in beside
         self.__factors = _class_weights(class_weights, bounds.classes)
         self.__checked: Json | None = None
         self.__storage: Storage | None = None
@@ -122,6 +127,8 @@ class PrivateData:
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
         self.bounds = bounds
+        self.unit = X.unit if is_stream(X) else "record" if groups is None else "person"
+        """Whom a guarantee protects: a record, or a person with several."""
         self.n_columns = int(self.__X.shape[1]) if self.__stream is None else len(self.__stream.columns)
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
@@ -145,21 +152,6 @@ class PrivateData:
         if len(column) != self.__X.shape[0]:
             raise Unsupported(f"{name} must hold one number for each row of X")
         return column
-
-    def __is_weighted(self, loss: Loss) -> bool:
-        """Say whether records have weights: a fact of what is passed and declared."""
-        beside = () if self.__stream is None else self.__stream.columns_beside
-        offset = self.__offsets is not None or "offsets" in beside
-        return (
-            self.__weights is not None
-            or "weights" in beside
-            or self.__factors is not None
-            or (offset and loss.offsets_weigh)
-        )
-
-    @property
-    def __has_offsets(self) -> bool:
-        return self.__offsets is not None or (self.__stream is not None and "offsets" in self.__stream.columns_beside)
 
     def __offset_loss(self, loss: Loss) -> Loss:
         """Return the loss of targets that bring their offsets along."""
@@ -185,7 +177,13 @@ class PrivateData:
             raise Unsupported(PRIVATE_ROWS)  # later, an error would tell that n is not as declared
         if not neighbors.n_is_public:
             return declared
-        n = self.__n_units()
+        if self.__stream is not None and self.__stream.elsewhere is not None:
+            n = self.__stream.elsewhere.count()
+        else:
+            n = int(self.__X.shape[0])
+            if self.__is_grouped:
+                persons = self.__groups if self.__stream is None else self.__stream.persons()
+                n = len(admission.grouping(persons, n)[1]) - 1
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
         if declared is not None and declared != n:
@@ -193,12 +191,6 @@ class PrivateData:
                 "the declared n is not the number of records: correct it, or leave it out (public here)"
             )
         return n
-
-    def __n_units(self) -> int:
-        if self.__stream is not None and self.__stream.elsewhere is not None:
-            return self.__stream.elsewhere.count()
-        n = int(self.__X.shape[0])
-        return len(admission.grouping(self.__persons(), n)[1]) - 1 if self.__is_grouped else n
 
     def domain(self, neighbors: Neighbors, loss: Loss) -> Domain:
         """Return what is public of the records in training coordinates; computed once per loss."""
@@ -212,7 +204,14 @@ class PrivateData:
         implied = math.sqrt(float(np.sum(bounds**2)))
         if longest is not None:
             implied = min(implied, math.hypot(longest, 1.0) if self.scaling.intercept else longest)
-        target = self.__scaled_target_range(loss)
+        self.__offset_loss(loss)  # one that serves no offsets refuses
+        target = None
+        if loss.task == "classification":
+            refuse_other_classes(self.bounds.classes, loss.n_outputs)
+        else:
+            center, scale = self.target_place(loss)
+            low, high = self.__target_range(loss)
+            target = (low - center) / scale, (high - center) / scale
         return Domain(
             feature_bounds=bounds,
             row_norm=implied,
@@ -226,18 +225,8 @@ class PrivateData:
             sparse=self.__is_sparse,
             grouped=self.__is_grouped,
             remote=self.__stream is not None and self.__stream.elsewhere is not None,
-            weighted=self.__is_weighted(loss),
+            weighted=self.__has_weights or self.__factors is not None or (self.__has_offsets and loss.offsets_weigh),
         )
-
-    @property
-    def unit(self) -> str:
-        """Whom a guarantee protects: a record, or a person with several."""
-        if self.__stream is not None:
-            return self.__stream.unit
-        return "record" if self.__groups is None else "person"
-
-    def __persons(self) -> containers.Table:
-        return self.__groups if self.__stream is None else self.__stream.persons()
 
     @property
     def declared(self) -> Mapping[str, object]:
@@ -385,16 +374,13 @@ class PrivateData:
             self.__stream.elsewhere.check(priced.plan, loss)
         if opens:
             self.domain(priced.budget.neighbors, loss)
-            self.__check_reading(priced.plan)
+            if self.__stream is not None and not isinstance(priced.plan, AdaptivePlan):
+                counted = {QUERY: self.__stream.estimates, CHECKS: self.__stream.checks}
+                planned = {release.query for release in priced.plan.releases}
+                if {query for query, counts in counted.items() if counts is not None} - planned:
+                    raise PlanViolation(_UNPAID)
             check_planned(priced.plan, loss, pure=priced.budget.is_pure, sparse=self.__is_sparse)
             self.__passed = priced, loss
-
-    def __check_reading(self, plan: Plan) -> None:
-        """Refuse a plan that does not pay for what reading the stream releases."""
-        if self.__stream is not None and not isinstance(plan, AdaptivePlan):
-            counted = {QUERY: self.__stream.estimates, CHECKS: self.__stream.checks}
-            if {query for query, what in counted.items() if what is not None} - {r.query for r in plan.releases}:
-                raise PlanViolation("reading this stream is a release of its own: price PrivateData.with_reading(plan)")
 
     def open(
         self,
@@ -440,15 +426,6 @@ class PrivateData:
         if self.__has_offsets and self.bounds.offsets is not None:
             return loss.offset_target_range(self.bounds.target, self.bounds.offsets)
         return self.bounds.target
-
-    def __scaled_target_range(self, loss: Loss) -> tuple[float, float] | None:
-        self.__offset_loss(loss)  # one that serves no offsets refuses
-        if loss.task == "classification":
-            refuse_other_classes(self.bounds.classes, loss.n_outputs)
-            return None
-        low, high = self.__target_range(loss)
-        center, scale = self.target_place(loss)
-        return (low - center) / scale, (high - center) / scale
 
     def __targets(self, loss: Loss) -> tuple[Floats, Floats | None]:
         beside = [None if column is None else admission.numbers(column) for column in (self.__weights, self.__offsets)]

@@ -161,6 +161,13 @@ class Session:
 
     def __init__(self, engine: Engine, domain: Domain, plan: Plan, budget: Budget, noise_multiplier: float) -> None:
         self.budget, self.noise_multiplier = budget, noise_multiplier
+        self.factor = budget.neighbors.sum_factor
+        """Sensitivity of a sum of contributions within +-B, in units of B."""
+        public_n = domain.n if budget.neighbors.n_is_public else None
+        self.largest_n = public_n or PRIVATE_N_CAP
+        """What keeps sums from wrapping: n where it is public."""
+        self.largest_n_of_choices = public_n or CHOICE_N_CAP
+        """The same for scores, which must not wrap at all: more records than any machine holds where n is private."""
         self.admitted, self.admitted_domain = engine, domain
         self.see(engine, domain)
         check_answers_match_prices(plan, budget)
@@ -190,21 +197,6 @@ class Session:
     def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError("a curator holds private records and a spent budget: it is neither copied nor pickled")
 
-    @property
-    def factor(self) -> int:
-        """Sensitivity of a sum of contributions within +-B, in units of B."""
-        return self.budget.neighbors.sum_factor
-
-    @property
-    def largest_n(self) -> int:
-        """What keeps sums from wrapping: n where it is public."""
-        return (self.domain.n if self.budget.neighbors.n_is_public else None) or PRIVATE_N_CAP
-
-    @property
-    def largest_n_of_choices(self) -> int:
-        """The same for scores, which must not wrap at all: more records than any machine holds where n is private."""
-        return (self.domain.n if self.budget.neighbors.n_is_public else None) or CHOICE_N_CAP
-
     def spend(self, query: str, clip: float | None = None, count: int = 1, rho: float | None = None) -> Release:
         """Take answers off the plan before anything else happens; what was planned is what is answered.
 
@@ -217,8 +209,9 @@ class Session:
         """
         if os.getpid() != self._process:
             raise PlanViolation("a curator answers in the process that opened it: open the data in each")
-        fixed = rho is None and (self.filter is None or self._has_fixed_noise(query))
         entry = self._next(query)
+        has_noise = entry is not None and entry.left > 0 and entry.release.mechanism == "additive"  # fixed by the plan
+        fixed = rho is None and (self.filter is None or has_noise)
         if entry is None or (fixed and entry.left < count):
             raise PlanViolation(f"the plan has no (further) {query}: plan it before opening the data")
         if not fixed and (self.filter is None) != (rho is None):
@@ -240,11 +233,6 @@ class Session:
         """Return the entry of the plan that answers next: the first with answers left, else the last."""
         entries = self._schedule.get(query, [])
         return next((entry for entry in entries if entry.left > 0), entries[-1] if entries else None)
-
-    def _has_fixed_noise(self, query: str) -> bool:
-        """Whether an adaptive plan lists Gaussian answers to this query whose noise it fixes."""
-        entry = self._next(query)
-        return entry is not None and entry.left > 0 and entry.release.mechanism == "additive"
 
     def _fixed_rho(self, release: Release, count: int) -> float:
         """What Gaussian answers with the planned noise cost, rounded up; any number where nothing is limited."""

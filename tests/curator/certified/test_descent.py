@@ -29,7 +29,7 @@ from tests.promises.reference import LOSSES, engine_for, records_of
 
 
 def descent_for(engine, objective, tolerance):
-    passes = engine.smooth()
+    passes = engine.smooth
     return Descent(engine.records, passes, passes.view(objective.clip, objective.row_norm), objective, tolerance)
 
 
@@ -64,7 +64,7 @@ def test_the_error_of_an_exact_gradient_is_bounded(loss, storage, size):
     engine, *table = draw(loss, n=12, storage=storage, groups=np.arange(12) // 3)
     for clip in (math.inf,) if loss.n_outputs > 1 else (math.inf, 0.2):
         objective = Objective(loss, 0.3, linear_for(loss, 5), clip=clip, row_norm=1.3)
-        view = engine.smooth().view(clip, 1.3)
+        view = engine.smooth.view(clip, 1.3)
         w = size * linear_for(loss, 5, seed=8)
         exactly = ExactGradient(engine.records, view, objective, by_outputs(objective.linear), 120)
         exactly._digits = 12  # so that there is an error to be seen

@@ -121,7 +121,7 @@ def test_a_clip_and_a_norm_of_rows(loss, storage):
     found = minimize(engine, objective, 1e-9)
     assert np.linalg.norm(gradient_by_hand(objective, *table, found.point)) <= 1.1e-9
     for row_norm in (math.inf, 0.9):
-        view = engine.smooth().view(0.3, row_norm)
+        view = engine.smooth.view(0.3, row_norm)
         assert (view.limits[view.norms > 0] * view.norms[view.norms > 0] <= 0.3).all()
         assert (view.norms <= row_norm).all()
 
@@ -162,7 +162,7 @@ def exact_slopes(loss, margins, target):
 
 def exact_gradient(engine, objective, rows, targets, weights, w):
     """grad J in sixty digits, with the very limits and factors that define the objective."""
-    view = engine.smooth().view(objective.clip, objective.row_norm)
+    view = engine.smooth.view(objective.clip, objective.row_norm)
     limits, shrinks = (np.ravel(column)[: len(rows)] for column in (view.limits, view.shrinks))
     columns = [[mpmath.mpf(v) for v in column] for column in np.atleast_2d(w.T).tolist()]
     shares = np.rint(1 / weights).astype(int).tolist()
@@ -187,7 +187,7 @@ CASES = {"random": 1.0, "small": 1e-9, "large": 1e3, "huge": 1e9}
 @each_storage
 def test_the_sizes_that_the_bound_is_made_of(loss, storage):
     engine, rows, targets, weights = draw(loss, storage=storage, groups=np.arange(300) // 2)
-    smooth, w = engine.smooth(), linear_for(loss, 5)
+    smooth, w = engine.smooth, linear_for(loss, 5)
     view = smooth.view(math.inf, 1.1)
     norms = np.linalg.norm(rows, axis=1)
     shrinks = np.minimum(1.0, 1.1 / np.maximum(norms, 1e-9))

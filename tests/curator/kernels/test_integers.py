@@ -280,7 +280,7 @@ def test_curvature_and_shells(loss):
 @each_loss
 def test_passes_of_the_minimizer(loss, sparse, grid):
     """To 13 digits, against sums whose rounding errors are kept."""
-    passes = engine_for(replace(known_records(sparse, grid, persons=True)), threads=1).smooth()
+    passes = engine_for(replace(known_records(sparse, grid, persons=True)), threads=1).smooth
     w = np.multiply.outer(np.array([0.75, -0.5, 1.5, 0.125, -0.25]), 1.0 - 2.0 * (np.arange(loss.n_outputs) % 2))
     for clip, row_norm in ((math.inf, math.inf), (0.375 if loss.n_outputs == 1 else math.inf, 1.5)):
         terms, losses = [[[] for _ in range(SIZE)] for _ in range(loss.n_outputs)], []

@@ -681,7 +681,7 @@ def certified_gradient(
 
 
 def _certified(engine: LocalEngine, objective: Objective) -> "_Certified":
-    passes = engine.smooth()
+    passes = engine.smooth
     check_smooth(objective.loss, sparse=isinstance(passes, SparseSmooth), grid=engine.grid)
     return _Certified(passes, objective)
 

@@ -78,12 +78,12 @@ class Misfit(ClusterFailed):
 
 @cache
 def _modules() -> dict[str, str]:
-    found = {name: f"discreet.{module}" for module, names in _KINDS.items() for name in names.split()}
+    modules = {name: f"discreet.{module}" for module, names in _KINDS.items() for name in names.split()}
     for module in iter_modules(losses.__path__, "discreet.losses."):
         for name, kind in vars(import_module(module.name)).items():
             if isinstance(kind, type) and issubclass(kind, Loss) and hasattr(kind, "_fields"):
-                found[name] = kind.__module__
-    return found
+                modules[name] = kind.__module__
+    return modules
 
 
 @cache
@@ -132,17 +132,17 @@ def _written(value: Any, arrays: list[NDArray[Any]]) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if type(value) is list:
-        return [_written(one, arrays) for one in value]
+        return [_written(item, arrays) for item in value]
     if type(value) is tuple:
-        return {"tuple": [_written(one, arrays) for one in value]}
+        return {"tuple": [_written(item, arrays) for item in value]}
     if isinstance(value, Mapping):
-        return {"map": [[_written(key, arrays), _written(one, arrays)] for key, one in value.items()]}
+        return {"map": [[_written(key, arrays), _written(item, arrays)] for key, item in value.items()]}
     if isinstance(value, type) and issubclass(value, np.generic):
         return {"type": np.dtype(value).str}
     name = type(value).__name__
     if _modules().get(name) != type(value).__module__:
         raise Unsupported(_FOREIGN)
-    return {"is": name, "of": {field: _written(one, arrays) for field, one in _fields(value)}}
+    return {"is": name, "of": {field: _written(item, arrays) for field, item in _fields(value)}}
 
 
 def _array_node(array: NDArray[Any], arrays: list[NDArray[Any]], *, is_scalar: bool) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class _Reader:
     def read(self, node: Any) -> Any:
         """Return the value of a node."""
         if isinstance(node, list):
-            return [self.read(one) for one in node]
+            return [self.read(item) for item in node]
         if not isinstance(node, dict):
             return node
         if set(node) == {"is", "of"}:
@@ -187,8 +187,8 @@ class _Reader:
         kind = _kind(name)
         if tuple(values) != _field_names(kind):
             self._refuse()
-        found = {field: self.read(one) for field, one in values.items()}
-        return kind(**found) if is_dataclass(kind) else kind._make(found.values())  # type: ignore[attr-defined]
+        fields = {field: self.read(item) for field, item in values.items()}
+        return kind(**fields) if is_dataclass(kind) else kind._make(fields.values())  # type: ignore[attr-defined]
 
     def _refuse(self) -> Any:
         raise Misfit(_MISFIT)
@@ -200,10 +200,10 @@ class _Reader:
         return bytes.fromhex(text)
 
     def _tuple(self, nodes: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(self.read(one) for one in nodes)
+        return tuple(self.read(item) for item in nodes)
 
     def _map(self, pairs: Sequence[Any]) -> dict[Any, Any]:
-        return {self.read(key): self.read(one) for key, one in pairs}
+        return {self.read(key): self.read(item) for key, item in pairs}
 
     def _type(self, text: str) -> type:
         return np.dtype(text).type
@@ -254,15 +254,15 @@ def call(task: Callable[..., Any], *words: Any, **named: Any) -> bytes:
     return pack((task.__name__, words, named))
 
 
-def packed_each(asked: Sequence[Any] | None) -> list[bytes] | None:
+def packed_each(questions: Sequence[Any] | None) -> list[bytes] | None:
     """Return what is asked of each part as messages; parts that are asked the same share one."""
-    if asked is None:
+    if questions is None:
         return None
     packed: dict[int, bytes] = {}
-    for question in asked:
+    for question in questions:
         if id(question) not in packed:
             packed[id(question)] = pack(question)
-    return [packed[id(question)] for question in asked]
+    return [packed[id(question)] for question in questions]
 
 
 @guarded
@@ -283,10 +283,10 @@ def told(message: bytes, *given: Any) -> bytes:
     return packed(made(message, *given))
 
 
-def packed(found: Any) -> bytes:
+def packed(outcome: Any) -> bytes:
     """Return a report as a message."""
     try:
-        return pack(found)
+        return pack(outcome)
     except Exception:
         return pack(Failed("a worker could not do its part"))
 

@@ -257,8 +257,10 @@ class DaskParts(RemoteParts):
 
     def _probed(self, loss: Loss, *, sampled: bool) -> dict[str, Any]:
         message, run = call(tasks.probe, loss, sampled, self._files), self._client.run
-        found = silenced(lambda: run(calls.told, message, on_error="return"), OUT_OF_REACH)
-        return {worker: probed(told) for worker, told in found.items() if not isinstance(told, OSError)}  # who are gone
+        reports = silenced(lambda: run(calls.told, message, on_error="return"), OUT_OF_REACH)
+        return {
+            worker: probed(report) for worker, report in reports.items() if not isinstance(report, OSError)
+        }  # who are gone
 
     def count(self) -> int:
         """Return the number of rows, as declared or counted by workers; of persons, where there are any."""

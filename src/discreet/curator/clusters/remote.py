@@ -95,8 +95,8 @@ class RemoteEngine(Engine):
         self.n_units = self._edges[-1]
 
     def total(self, question: ExactSum) -> Integers:
-        asked = self.asked(question)
-        return added(self._held.told(tasks.answer, self.tally(), asked, placement=self._placement))
+        questions = self.asked(question)
+        return added(self._held.told(tasks.answer, self.tally(), questions, placement=self._placement))
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
         held = self._held if once else self._held.map(tasks.recode, placement=placement)
@@ -214,22 +214,22 @@ class RemoteParts(ABC):
 
     def _seen(self, held: Held) -> tuple[list[Seal], list[Seen], Callable[[], Integers] | None]:
         """Return the seals of parts, what was seen of their rows, and a function for where persons are among all."""
-        told = held.told(tasks.seen_of, self._tally())
-        _check_sources(seen.sources for _, seen in told)
-        seals = [seal for seal, _ in told]
+        answers = held.told(tasks.seen_of, self._tally())
+        _check_sources(seen.sources for _, seen in answers)
+        seals = [seal for seal, _ in answers]
 
         @cache
         def places() -> Integers:
             tally: Tally[tasks.Ranks] = Tally(dict(enumerate(seals)))
             return persons.places_of(held.told(persons.ranks_of, tally))
 
-        return seals, [seen for _, seen in told], places if self._has_persons else None
+        return seals, [seen for _, seen in answers], places if self._has_persons else None
 
     def _of_persons(self, work: OfPersons) -> list[Any]:
         """Return what parts of persons report, if all of them were made of the same rows."""
-        told = self._told(work)
-        _check_sources(sources for sources, _ in told)
-        return [found for _, found in told]
+        answers = self._told(work)
+        _check_sources(sources for sources, _ in answers)
+        return [answer for _, answer in answers]
 
 
 def _check_sources(sources: Iterable[bytes]) -> None:
@@ -291,9 +291,11 @@ class ReadParts(ValueParts):
             here[:] = False
             here[order[chosen]] = True
         edges = list(accumulate((seal.units for seal in self._seals), initial=0))
-        asked = [tasks.Chosen(seal, here[a:b]) for seal, (a, b) in zip(self._seals, pairwise(edges), strict=True)]
-        held = self._held.map(tasks.encode_chosen, asked, how=how)
-        tally: Tally[tuple[Seal, Seen]] = Tally(dict.fromkeys(range(len(asked))))
+        chosen_units = [
+            tasks.Chosen(seal, here[a:b]) for seal, (a, b) in zip(self._seals, pairwise(edges), strict=True)
+        ]
+        held = self._held.map(tasks.encode_chosen, chosen_units, how=how)
+        tally: Tally[tuple[Seal, Seen]] = Tally(dict.fromkeys(range(len(chosen_units))))
         seals = [seal for seal, _ in held.told(tasks.seen_of, tally)]
         places = None if order is None else (np.cumsum(here) - 1)[order[chosen]]
         facts = (seals, how.scaling.grid, how.scaling.width)
@@ -406,15 +408,15 @@ def refuse_whole(plan: Plan) -> None:
         raise Unsupported(NEEDS_WHOLE)
 
 
-def check_probes(told: Mapping[str, Any], loss: Loss, *, sampled: bool) -> None:
+def check_probes(reports: Mapping[str, Any], loss: Loss, *, sampled: bool) -> None:
     """Refuse, before anything is charged, a cluster without workers, or whose workers run other code than this one."""
-    if not told:
+    if not reports:
         raise ClusterFailed(f"{NO_WORKERS}: nothing was charged")
     mine = tasks.probe(loss, sampled)
-    for worker, found in told.items():
-        if isinstance(found, Failed):
-            raise ClusterFailed(f"worker {worker}: {found.reason}: nothing was charged")
-        if found != mine:  # or None, where there is no discreet
+    for worker, report in reports.items():
+        if isinstance(report, Failed):
+            raise ClusterFailed(f"worker {worker}: {report.reason}: nothing was charged")
+        if report != mine:  # or None, where there is no discreet
             reason = OTHER_CODE.replace("a worker", f"worker {worker}", 1)
             raise ClusterFailed(reason.replace("What was charged stays charged", "Nothing was charged"))
 
@@ -422,10 +424,10 @@ def check_probes(told: Mapping[str, Any], loss: Loss, *, sampled: bool) -> None:
 def add_all(tally: Tally[Any], answers: Iterable[Any]) -> None:
     """Take answers, which are messages, into a tally; a part that failed ends the fit, in the words of its task."""
     for message in answers:
-        told = message if isinstance(message, Failed) else unpack(message)
-        if isinstance(told, Failed):
-            raise ClusterFailed(f"{told.reason}; what was charged stays charged")
-        tally.add(told)
+        answer = message if isinstance(message, Failed) else unpack(message)
+        if isinstance(answer, Failed):
+            raise ClusterFailed(f"{answer.reason}; what was charged stays charged")
+        tally.add(answer)
 
 
 def probed(message: Any) -> Any:

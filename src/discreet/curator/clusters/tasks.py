@@ -113,10 +113,10 @@ class Tally(Generic[Told]):
         return [self._told[part] for part in sorted(self._told)]
 
 
-def added(told: Sequence[Integers]) -> Integers:
+def added(parts: Sequence[Integers]) -> Integers:
     """Return the exact sum: of integers whose total fits 62 bits, as the lattice was made for."""
-    total: Integers = np.zeros_like(told[0])
-    for part in told:
+    total: Integers = np.zeros_like(parts[0])
+    for part in parts:
         if part.shape != total.shape or part.dtype != total.dtype:
             raise ClusterFailed(LOST)
         total += part
@@ -252,9 +252,9 @@ def guarded(task: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(task)
     def run(*given: Any, **words: Any) -> Any:
-        for one in given:
-            if isinstance(one, Failed):
-                return one
+        for argument in given:
+            if isinstance(argument, Failed):
+                return argument
         try:
             return task(*given, **words)
         except DiscreetError as error:  # its words name no value
@@ -271,15 +271,15 @@ def guarded(task: Callable[..., Any]) -> Callable[..., Any]:
 def answer(part: Part, question: ExactSum, *, placement: Placement | CellEncoding | None) -> Answer[Integers]:
     """Return a question's exact sum over one part; its records are made, or recoded, on the way by a placement."""
     if placement is None:
-        told = _asked(question, part.engine)
+        total = _asked(question, part.engine)
     elif isinstance(placement, CellEncoding):
         assert isinstance(part.records, Values)
-        told = _asked(question, engine_for(placement.of(part.records), threads=1))
+        total = _asked(question, engine_for(placement.of(part.records), threads=1))
     else:
         assert not isinstance(part.records, Values)
         check_recoding_kernels(sparse=part.records.sparse is not None)
-        told = _asked(question, engine_for(placement.of(part.records, threads=1), threads=1))
-    return Answer(part.number, part.seal, software(), told)
+        total = _asked(question, engine_for(placement.of(part.records, threads=1), threads=1))
+    return Answer(part.number, part.seal, software(), total)
 
 
 def _asked(question: ExactSum, engine: LocalEngine) -> Integers:

@@ -133,8 +133,10 @@ def rate_name(rate: float) -> str:
     return f"true positive rate at a false positive rate of {rate:g}"
 
 
-def measure(model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()) -> Measured:
-    """The area, with ties counted half."""
+def measure_area(
+    model: Released, rows: Values, noisy: NoisySums, level: float, names: tuple[str, ...] = ()
+) -> Measured:
+    """The area under the ROC curve, with ties counted half."""
     edges = _bins(model, rows, noisy)
     cells = MarginCells(edges, by_class=True)
     counts, noise = noisy.release(rows, cells)
@@ -208,7 +210,7 @@ class _Histogram:
         both = np.concatenate([self.positive, self.negative])
         longest = float(np.linalg.norm(both)) + self.noise.length(both.size, alpha / 3)
         linear = self.noise.within(longest, alpha / 3)
-        product = self.noise.product(_equal(self.positive.size), alpha / 3)
+        product = self.noise.product(Spectrum.of(np.eye(self.positive.size)), alpha / 3)
         return max(0.0, float(self.positive @ self.negative) + linear + product)
 
 
@@ -291,20 +293,12 @@ def _minus_area(size: int, node: int) -> Spectrum:
     return Spectrum.of(np.tri(size, k=-1) + 0.5 * np.eye(size) - node / NODES)
 
 
-@lru_cache(maxsize=16)
-def _equal(size: int) -> Spectrum:
-    return Spectrum.of(np.eye(size))
-
-
 def _spread(area: float, positives: float, negatives: float) -> float:
     """The standard error of the area on fresh rows (Hanley and McNeil 1982)."""
     first, second = area / (2 - area), 2 * area**2 / (1 + area)
     square = area**2
     top = area * (1 - area) + (positives - 1) * (first - square) + (negatives - 1) * (second - square)
     return math.sqrt(max(top, area * (1 - area)) / (max(positives, 1.0) * max(negatives, 1.0)))
-
-
-METRIC: Metric = Metric("area under the ROC curve", measure, "Hanley and McNeil", shares=SHARES, two_classes=True)
 
 
 SAMPLING = "at most that of a share"
@@ -584,7 +578,7 @@ def width(model: Released) -> float:
 
 METRICS: dict[str, Metric] = {
     "accuracy": Metric("accuracy", mean_of_rows(counted=True), "binomial", by_group=True),
-    "auc": METRIC,
+    "auc": Metric("area under the ROC curve", measure_area, "Hanley and McNeil", shares=SHARES, two_classes=True),
     "balanced_accuracy": Metric("balanced accuracy", measure_balanced_accuracy, "binomial"),
     "brier": Metric("Brier score", mean_of_rows(), SAMPLING, by_group=True, probabilities=True),
     "calibration": Metric("calibration error", measure_calibration, SAMPLING, probabilities=True, two_classes=True),
@@ -681,7 +675,10 @@ def _read_elsewhere(
 
 def _blocks(model: Released, X: object, y: object) -> Iterator[tuple[Floats, Floats, Any]]:
     table = containers.two_dimensional(X)
-    targets = admission.class_indices(y, model.bounds.classes or ()) if model.is_classifier else _numbers(y)
+    if model.is_classifier:
+        targets = admission.class_indices(y, model.bounds.classes or ())
+    else:
+        targets = admission.numbers(containers.one_dimensional(y))
     if len(targets) != table.shape[0]:
         raise Unsupported("y must hold one target for each row of X")
     if containers.is_sparse(table):
@@ -690,10 +687,6 @@ def _blocks(model: Released, X: object, y: object) -> Iterator[tuple[Floats, Flo
         return
     for first, last, block in admission.blocks(table, *table.shape):
         yield model.margins(block), targets[first:last], block
-
-
-def _numbers(y: object) -> Floats:
-    return admission.numbers(containers.one_dimensional(y))
 
 
 class ExactScore(NamedTuple):

@@ -28,6 +28,7 @@ from discreet.curator.kernels import gradients as kernels
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.known_answers import check_effect_kernels
 from discreet.curator.lattice import COEFFICIENT_LIMIT, LARGEST_BOUND, ROOT_TWO, Unit, Weights, place_weights
+from discreet.curator.queries.gradients import sum_over_tiles
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
 from discreet.typing import Floats, Integers
@@ -58,14 +59,10 @@ class EffectQuery(ExactSum):
     reach: float = math.inf
     slack: float = 1.0
 
-    def row_weights(self, engine: LocalEngine) -> Floats:
-        """Return each row's weight, r >= its length; a person's k rows a k-th each."""
-        return engine.weights_within(self.reach, self.slack)
-
     def _facts(self, engine: LocalEngine, limits: Floats) -> tuple[Floats, Integers, float]:
         if not isinstance(engine, DenseEngine):
             raise Unsupported("effects are estimated for dense records")
-        facts = np.column_stack([engine.records.targets, self.row_weights(engine), limits])
+        facts = np.column_stack([engine.records.targets, engine.weights_within(self.reach, self.slack), limits])
         w = self.weights.integers.astype(np.int64)
         return facts, w if self._several else w[0], self.weights.margin_scale(engine.grid)
 
@@ -82,11 +79,15 @@ class WeightedGradientQuery(EffectQuery):
         """Return the exact sum in lattice steps, (p,) or (K, p)."""
         if not isinstance(engine, DenseEngine):
             raise Unsupported("effects are estimated for dense records")
-        return self._over_rows(engine) if self._several else self._over_tiles(engine)
+        if self._several:
+            return self._over_rows(engine)
+        limits = engine.tiles.limits.of(self.bound, False)
+        row_weights = engine.tiled(engine.weights_within(self.reach, self.slack))
+        return sum_over_tiles(engine, self.weights, row_weights, limits, self.scale, self.loss)
 
     def _over_rows(self, engine: DenseEngine) -> Integers:
         limits, w = coefficient_limits(engine.records.norms, engine.records.shares, self.bound), self.weights.integers
-        facts = np.column_stack([engine.records.targets, self.row_weights(engine), limits])
+        facts = np.column_stack([engine.records.targets, engine.weights_within(self.reach, self.slack), limits])
         point = (w, self.weights.margin_scale(engine.grid), self.scale, False, self.loss)
 
         def part(first: int, last: int) -> Integers:
@@ -95,21 +96,6 @@ class WeightedGradientQuery(EffectQuery):
             return out
 
         return engine.workers.sum(part, len(facts), len(facts) * w.size)
-
-    def _over_tiles(self, engine: DenseEngine) -> Integers:
-        tiles, w = engine.tiles, self.weights.integers[0].astype(np.int64)
-        limits, weights = tiles.limits.of(self.bound, False), engine.tiled(self.row_weights(engine))
-        point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
-
-        def part(first: int, last: int) -> Integers:
-            out, cut = np.zeros(w.size, dtype=np.int64), slice(first, last)
-            room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
-            kernels.gradient_over_tiles(
-                tiles.cells[cut], tiles.targets[cut], weights[cut], limits[cut], *point, *room, out
-            )
-            return out
-
-        return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
 
 
 @dataclass(frozen=True)
@@ -397,7 +383,7 @@ class ShellQuery(EffectQuery):
         measure = kernels.class_slopes_and_curvatures if self._several else kernels.slopes_and_curvatures
         measure(rows, facts, w, margin, self.loss, measured)
         lengths = engine.records.norms / self.scale
-        weights = self.row_weights(engine) / engine.parts
+        weights = engine.weights_within(self.reach, self.slack) / engine.parts
         slopes, bends = measured.T
         values = (lengths, weights * bends * np.square(lengths), weights * slopes * lengths)
         places = [np.searchsorted(edges, value) for edges, value in zip(self.edges[:-1], values, strict=True)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.accounting.plan import Release
 from discreet.curator.engines import DenseEngine, ExactSum, LocalEngine, SparseEngine, unit_bounds
@@ -63,7 +63,8 @@ class GradientQuery(ExactSum):
         assert isinstance(engine, (DenseEngine, SparseEngine))
         everybody = self.units is None and self.anchor is None
         if isinstance(engine, DenseEngine) and everybody and len(self.weights.integers) == 1:
-            return self._over_tiles(engine)
+            limits = engine.tiles.limits.of(self.bound, self.use_l1)
+            return sum_over_tiles(engine, self.weights, engine.tiles.weights, limits, self.scale, self.loss)[None, :]
         return self._over_rows(engine)
 
     def of_units(self, first: int, last: int) -> GradientQuery:
@@ -79,23 +80,8 @@ class GradientQuery(ExactSum):
     def is_sampled(self) -> bool:
         return self.units is not None
 
-    def _over_tiles(self, engine: DenseEngine) -> Integers:
-        tiles, w = engine.tiles, self.weights.integers[0].astype(np.int64)
-        limits = tiles.limits.of(self.bound, self.use_l1)
-        point = (w, self.weights.margin_scale(engine.grid), self.scale, self.loss)
-
-        def part(first: int, last: int) -> Integers:
-            out = np.zeros(w.size, dtype=np.int64)
-            cut = slice(first, last)
-            facts = (tiles.targets[cut], tiles.weights[cut], limits[cut])
-            room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
-            kernels.gradient_over_tiles(tiles.cells[cut], *facts, *point, *room, out)
-            return out
-
-        return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)[None, :]
-
     def _over_rows(self, engine: DenseEngine | SparseEngine) -> Integers:
-        chosen, facts = engine.chosen_rows(self.units), engine.facts.of(self.bound, self.use_l1)
+        chosen, facts = engine.chosen_rows(self.units), engine.facts(self.bound, self.use_l1)
         points, sparse, one_output = self._points(engine.grid), engine.is_sparse, len(self.weights.integers) == 1
         if self.anchor is not None:
             kernel = kernels.change_over_sparse_rows if sparse else kernels.change_over_rows
@@ -122,6 +108,23 @@ class GradientQuery(ExactSum):
         if self.anchor is not None:
             return w, self.anchor.integers, scale, self.anchor.margin_scale(grid)
         return w[0] if len(w) == 1 else w, scale
+
+
+def sum_over_tiles(
+    engine: DenseEngine, weights: Weights, row_weights: Floats, limits: NDArray[np.int32], scale: float, loss: Loss
+) -> Integers:
+    """Return the exact sum of gradients of one output over all records; weights and limits of rows are cut in tiles."""
+    tiles, w = engine.tiles, weights.integers[0].astype(np.int64)
+    point = (w, weights.margin_scale(engine.grid), scale, loss)
+
+    def part(first: int, last: int) -> Integers:
+        out, cut = np.zeros(w.size, dtype=np.int64), slice(first, last)
+        facts = (tiles.targets[cut], row_weights[cut], limits[cut])
+        room = np.empty(tiles.cells.shape[2], dtype=np.int64), np.empty(tiles.cells.shape[2], dtype=np.int32)
+        kernels.gradient_over_tiles(tiles.cells[cut], *facts, *point, *room, out)
+        return out
+
+    return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)
 
 
 def noisy_gradient(session: Session, w: Floats, *, clip: float, rho: float | None = None) -> Floats:
@@ -210,24 +213,24 @@ class CoordinateQuery(ExactSum):
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return exact sums of single gradient entries, one per column asked."""
-        sums = (self.columns, self.scales, self.bounds.astype(np.float64), self.margin_scale, self.loss)
+        sums = (self.scales, self.bounds.astype(np.float64), self.margin_scale, self.loss)
         if isinstance(engine, SparseEngine):
             out = np.zeros(self.columns.size, dtype=np.int64)
-            kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), *sums, out)
+            kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), self.columns, *sums, out)
             return out
         assert isinstance(engine, DenseEngine)
-        if self.columns.size <= _FEW < engine.n_columns:
-            used = np.union1d(np.flatnonzero(self.w), self.columns)
-            if len(used) <= _FEW:  # often the constant alone: no copy of the table then
-                columns = np.searchsorted(used, self.columns)
-                return replace(self, w=self.w[used], columns=columns).over(engine.narrowed(used))
-        tiles = engine.tiles
-        margins, row_bounds = engine.margins(self.w), person_bounds(self.bounds, tiles.shares, dimensions=2)
+        used = np.union1d(np.flatnonzero(self.w), self.columns)
+        if len(used) <= _FEW < engine.n_columns:  # often the constant alone: no copy of the table then
+            tiles, columns = engine.tiles_of(used), np.searchsorted(used, self.columns)
+            margins = tiles.margins(self.w[used])
+        else:
+            tiles, columns, margins = engine.tiles, self.columns, engine.margins(self.w)
+        row_bounds = person_bounds(self.bounds, tiles.shares, dimensions=2)
 
         def part(first: int, last: int) -> Integers:
             out, cut = np.zeros(self.columns.size, dtype=np.int64), slice(first, last)
             facts = (tiles.cells[cut], margins[cut], tiles.targets[cut], tiles.weights[cut], row_bounds[:, cut])
-            kernels.coordinate_sums(*facts, *sums, np.empty(tiles.cells.shape[2]), out)
+            kernels.coordinate_sums(*facts, columns, *sums, np.empty(tiles.cells.shape[2]), out)
             return out
 
         return engine.workers.sum(part, len(tiles.cells), tiles.cells.size)

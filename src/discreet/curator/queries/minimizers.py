@@ -526,7 +526,7 @@ def _minimizer_in_ball(engine: LocalEngine, loss: Loss, domain: Domain, problem:
 
 def _center(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem) -> tuple[Floats, Floats]:
     """The minimizer over all of space, ball or not, and the Hessian of S + (lambda/2) ||w||^2 there."""
-    passes = engine.smooth()
+    passes = engine.smooth
     view = passes.view(row_norm=problem.row_norm or math.inf)
     center = _minimizer(engine, loss, domain, problem)
     margins = passes.slopes(center[np.newaxis], loss, view).margins
@@ -535,7 +535,7 @@ def _center(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem) -
 
 
 def _interval(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
-    energy, gradient = _energy(engine.smooth(), loss, problem, k)
+    energy, gradient = _energy(engine.smooth, loss, problem, k)
     assert problem.radius is not None
     point = log_concave_on_interval(
         lambda x: energy(np.array([x])),
@@ -554,14 +554,14 @@ def _gaussian(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem,
 
 def _rejection(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center = _minimizer_in_ball(engine, loss, domain, problem, k)
-    energy, gradient = _energy(engine.smooth(), loss, problem, k)
+    energy, gradient = _energy(engine.smooth, loss, problem, k)
     radius = problem.radius or math.inf
     return strongly_log_concave(energy, gradient, center, k * problem.total, radius, draws)
 
 
 def _chain(engine: LocalEngine, loss: Loss, domain: Domain, problem: Problem, k: float, draws: Draws) -> Floats:
     center, hessian = _center(engine, loss, domain, problem)
-    look = _energy_and_gradient(engine.smooth(), loss, problem, k)
+    look = _energy_and_gradient(engine.smooth, loss, problem, k)
     return langevin_chain(look, center, k * hessian, problem.radius or math.inf, draws, CHAIN_STEPS)
 
 

@@ -314,12 +314,12 @@ def noisy_magnitudes(session: Session, center: Floats) -> Magnitudes:
     factor = ROOT_TWO if session.factor == 2 else session.factor
     unit = session.unit(release, math.sqrt(features), factor)
     drawn = session.noise(release, unit, features * (DIGITS + 1))
-    one, grid = math.isqrt(unit.bound**2 // features), engine.grid
+    share, grid = math.isqrt(unit.bound**2 // features), engine.grid
     places = np.rint(np.clip(center, -_FARTHEST, _FARTHEST) * grid.one).astype(np.int64)
-    exact = engine.total(MagnitudeQuery(one, places))
-    released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor) / one
+    exact = engine.total(MagnitudeQuery(share, places))
+    released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor) / share
     edges = 2.0 ** (np.arange(DIGITS + 1) + magnitude_shift(grid)) / grid.one
-    return Magnitudes(released, edges, 0.0 if unit.m is None else 2.0**unit.m / one)
+    return Magnitudes(released, edges, 0.0 if unit.m is None else 2.0**unit.m / share)
 
 
 def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
@@ -385,14 +385,9 @@ def noisy_target_moments(session: Session, *, n: float) -> tuple[float, float]:
     drawn = session.noise(release, unit, 2)
     low, high = session.domain.target_range
     unity = unit.bound // 2 if session.uses_l1(release) else math.isqrt(unit.bound**2 // 2)
-    exact = session.engine.total(TargetQuery(unity, (low + high) / 2.0, half_range(low, high)))
+    exact = session.engine.total(TargetQuery(unity, (low + high) / 2.0, (high - low) / 2.0 or 1.0))
     released = session.release(release, unit, exact, exact + drawn) / (unity * n)
     return float(released[0]), float(released[1])
-
-
-def half_range(low: float, high: float) -> float:
-    """Return half of a declared range; 1 where it is a point."""
-    return (high - low) / 2.0 or 1.0
 
 
 def _total(values: Floats, entries: Integers) -> int:

@@ -114,7 +114,13 @@ class TargetScaling:
         else:
             finite = np.isfinite(y)
             positions, targets = y, np.where(finite, np.clip(np.where(finite, y, 0.0), *self.range), np.nan)
-        total = self._weights(positions, weights)
+        total = None  # declared and given weights, each over the largest one
+        if self.weights is not None and weights is not None:
+            total = np.clip(weights, *self.weights) / self.weights[1]
+        if self.factors is not None:
+            at = np.where(np.isfinite(positions), positions, 0.0).astype(np.int64)
+            factors = np.array(self.factors)[at] / max(self.factors)
+            total = factors if total is None else total * factors
         if self.offsets is not None and offsets is not None and self.loss is not None:
             with np.errstate(all="ignore"):  # a warning would tell of one record
                 targets, exposures = self.loss.without_offsets(targets, np.clip(offsets, *self.offsets))
@@ -127,17 +133,6 @@ class TargetScaling:
             return targets, None
         is_weighted = np.isfinite(total) & (total > 0.0)
         return np.where(is_weighted, targets, np.nan), np.where(is_weighted, np.minimum(total, 1.0), 0.0)
-
-    def _weights(self, positions: Floats, weights: Floats | None) -> Floats | None:
-        """Return declared and given weights, each over the largest one."""
-        total = None
-        if self.weights is not None and weights is not None:
-            total = np.clip(weights, *self.weights) / self.weights[1]
-        if self.factors is not None:
-            at = np.where(np.isfinite(positions), positions, 0.0).astype(np.int64)
-            factors = np.array(self.factors)[at] / max(self.factors)
-            total = factors if total is None else total * factors
-        return total
 
 
 def scaling_for(bounds: Bounds, n_columns: int, names: Sequence[str] | None, intercept: bool) -> Scaling:
@@ -233,20 +228,16 @@ class Records:
 def numbers(values: Table) -> Floats:
     """Values as float64, NaN where a cell is no real number."""
     if hasattr(values, "iloc"):
-        return _frame_numbers(values)
+        if all(kind in "fiub" for kind in kinds_of(values)):
+            with np.errstate(all="ignore"):
+                return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        values = values.to_numpy(dtype=object)
     array = values if isinstance(values, np.ndarray) else as_array(values)
     if array.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # a cast that overflows would warn, and a warning is an answer
             return np.ascontiguousarray(array, dtype=np.float64)
     flat = np.array([real_number(value) for value in array.ravel()], dtype=np.float64)
     return flat.reshape(array.shape)
-
-
-def _frame_numbers(frame: Table) -> Floats:
-    if all(kind in "fiub" for kind in kinds_of(frame)):
-        with np.errstate(all="ignore"):
-            return np.ascontiguousarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
-    return numbers(frame.to_numpy(dtype=object))
 
 
 def check_containers(X: Table, groups: Table, scaling: Scaling) -> None:

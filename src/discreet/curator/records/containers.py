@@ -20,6 +20,8 @@ Table: TypeAlias = Any
 _NUMBERS, _TEXTS, _NEVER = "fiub", "UST", "cmMV"
 """Kinds of types as numpy names them: numbers and truth; texts and bytes; complex, durations, dates, structures."""
 
+_NUMBER = (int, float, bool)
+
 ELSEWHERE = (
     "these rows are on a cluster, where fits, predictions, private scores and searches reach them: load the part that "
     "you need (.compute()), or read the files on one machine"
@@ -82,19 +84,14 @@ def two_dimensional(X: Table) -> Table:
         raise Unsupported(
             "X must have two dimensions, one row per record. Reshape your data: X.reshape(-1, 1) for a single feature"
         )
-    _refuse_texts(array, kinds)
+    if any(kind in _TEXTS for kind in kinds):
+        names = column_names(array) or []
+        texts = ", ".join(name for name, kind in zip(names, kinds, strict=False) if kind in _TEXTS)
+        raise Unsupported(
+            f"features must be numbers, and these columns are stored as text{': ' if texts else ''}{texts}. Convert "
+            "them, or fit the table with a schema, which declares categories: discreet.TableModel(schema).fit(table)"
+        )
     return array
-
-
-def _refuse_texts(table: Table, kinds: Sequence[str]) -> None:
-    if not any(kind in _TEXTS for kind in kinds):
-        return
-    names = column_names(table)
-    which = "" if names is None else ": " + ", ".join(n for n, kind in zip(names, kinds, strict=True) if kind in _TEXTS)
-    raise Unsupported(
-        f"features must be numbers, and these columns are stored as text{which}. Convert them, or fit the table with a "
-        "schema, which declares categories: discreet.TableModel(schema).fit(table)"
-    )
 
 
 def kinds_of(table: Table) -> list[str]:
@@ -201,7 +198,11 @@ def check_targets(kinds: Sequence[str], classes: Sequence[object] | None) -> Non
             raise Unsupported("the target is declared as a range of numbers, and y is stored as text: convert it")
         return
     named = any(isinstance(label, str) for label in classes)
-    if (texts and are_numbers(classes)) or ("S" in kinds and named) or (is_numeric and not _has_number(classes)):
+    if (
+        (texts and are_numbers(classes))
+        or ("S" in kinds and named)
+        or (is_numeric and not any(isinstance(label, _NUMBER) for label in classes))
+    ):
         raise MissingBounds(
             "the labels in y are of another type than the declared classes: declare them as they stand in y"
         )
@@ -209,8 +210,4 @@ def check_targets(kinds: Sequence[str], classes: Sequence[object] | None) -> Non
 
 def are_numbers(classes: Sequence[object]) -> bool:
     """Return whether all labels are numbers."""
-    return all(isinstance(label, (int, float, bool)) for label in classes)
-
-
-def _has_number(classes: Sequence[object]) -> bool:
-    return any(isinstance(label, (int, float, bool)) for label in classes)
+    return all(isinstance(label, _NUMBER) for label in classes)

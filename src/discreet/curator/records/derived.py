@@ -194,9 +194,9 @@ class ThresholdRows(RecordStream):
             features[:, :, : block.features.shape[1]] = block.features[:, np.newaxis]
             for k in range(1, count):
                 features[:, k, block.features.shape[1] + k - 1] = 1.0
-            known = (block.targets >= 0) & (block.targets <= count) & (block.targets == np.floor(block.targets))
+            is_class = (block.targets >= 0) & (block.targets <= count) & (block.targets == np.floor(block.targets))
             beyond = np.greater.outer(block.targets, np.arange(count)).astype(np.float64)
-            beyond[~known] = np.nan  # a stream's positions are whatever its maker wrote
+            beyond[~is_class] = np.nan  # a stream's positions are whatever its maker wrote
             persons = np.arange(done, done + rows) if block.persons is None else block.persons
             done += rows
             beside = (_repeated(column, count) for column in (block.weights, block.offsets))

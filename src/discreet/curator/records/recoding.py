@@ -93,24 +93,7 @@ class Recoding:
             )
 
     def domain(self, admitted: Domain) -> Domain:
-        """Return what is public of the recoded records."""
-        entries, length = self._extent(admitted)
-        low = (-admitted.target_bound - self.target_center) / self.target_scale
-        high = (admitted.target_bound - self.target_center) / self.target_scale
-        return replace(
-            admitted,
-            feature_bounds=entries,
-            row_norm=length,
-            intercept=False,
-            target_bound=max(abs(low), abs(high)),
-            ranges=None,
-            target_range=None,
-            start=None if admitted.start is None else self.recoded(admitted.start),
-            moments=None,
-        )
-
-    def _extent(self, admitted: Domain) -> tuple[Floats, float]:
-        """Bounds on each |z_j| and on ||z||."""
+        """Return what is public of the recoded records: bounds on each |z_j| and on ||z|| among it."""
         features = len(self.center)
         entries = np.full(admitted.n_features, abs(self.constant))
         low, high = -admitted.feature_bounds[:features], admitted.feature_bounds[:features]
@@ -129,7 +112,19 @@ class Recoding:
             entries = length * np.linalg.norm(self.matrix, axis=0)
             length *= float(np.linalg.norm(self.matrix))  # above the spectral norm, and cheap
         length = length if self.reach is None else min(length, self.reach)
-        return np.minimum(entries, length), length
+        lowest = (-admitted.target_bound - self.target_center) / self.target_scale
+        highest = (admitted.target_bound - self.target_center) / self.target_scale
+        return replace(
+            admitted,
+            feature_bounds=np.minimum(entries, length),
+            row_norm=length,
+            intercept=False,
+            target_bound=max(abs(lowest), abs(highest)),
+            ranges=None,
+            target_range=None,
+            start=None if admitted.start is None else self.recoded(admitted.start),
+            moments=None,
+        )
 
     def coefficients(self, w: Floats) -> Floats:
         """Map a linear predictor of recoded records, (q,) or (q, K), to one of admitted records and targets."""

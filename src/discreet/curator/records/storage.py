@@ -27,7 +27,14 @@ Value = TypeVar("Value")
 
 def available_memory() -> int | None:
     """Return how many bytes this process may still take, None where the system does not say."""
-    left = [_left_to_container(), _left_to_process()]
+    left = [_left_to_container()]
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        if limit != resource.RLIM_INFINITY:
+            left.append(max(0, limit - pages * os.sysconf("SC_PAGE_SIZE")))
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         left.append(int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10)
@@ -64,16 +71,6 @@ def _groups() -> list[Path]:
                 folder = _GROUPS / kinds / path.lstrip("/")
                 folders += [folder, *folder.parents[: len(folder.relative_to(_GROUPS).parts)]]
     return list(dict.fromkeys(folders))
-
-
-def _left_to_process() -> int | None:
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        return None if limit == resource.RLIM_INFINITY else max(0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
-    return None
 
 
 def free_disk(folder: Path) -> int | None:
