@@ -1,4 +1,4 @@
-"""The public names: those of the packages' stubs, which users may import from there."""
+"""The public names: those that the packages list, which users may import from there."""
 
 from importlib import import_module
 from types import GenericAlias, ModuleType

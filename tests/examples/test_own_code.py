@@ -254,8 +254,9 @@ def test_a_new_built_in_solver_or_loss_is_one_file_and_its_names(tmp_path):
     (tmp_path / "discreet" / "solvers" / "mine.py").write_text(NEW_SOLVER)
     (tmp_path / "discreet" / "losses" / "mine.py").write_text(NEW_LOSS)
     for folder, cls in (("solvers", "Mine"), ("losses", "MyLoss")):
-        with (tmp_path / "discreet" / folder / "__init__.pyi").open("a") as stub:
-            stub.write(f"from discreet.{folder}.mine import {cls} as {cls}\n")
+        names, block = tmp_path / "discreet" / folder / "__init__.py", "if TYPE_CHECKING:\n"
+        line = f"    from discreet.{folder}.mine import {cls} as {cls}\n"
+        names.write_text(names.read_text().replace(block, block + line))
         with (tmp_path / "discreet" / "registry.py").open("a") as registry:
             registry.write(f"BUILT_IN_{folder.upper()}['mine'] = 'discreet.{folder}.{cls}'\n")
     text = """

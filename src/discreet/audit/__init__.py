@@ -12,6 +12,18 @@ Audits run on synthetic data. What a finding says may depend on the records: nam
 audit on real ones, and keep the result with them.
 """
 
+from typing import TYPE_CHECKING
+
 from discreet.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from discreet.audit.guessing import gradient as gradient
+    from discreet.audit.guessing import model as model
+    from discreet.audit.guessing import one_run as one_run
+    from discreet.audit.guessing import transcript as transcript
+    from discreet.audit.neighbors import replay as replay
+    from discreet.audit.result import NOT_REFUTED as NOT_REFUTED
+    from discreet.audit.result import REFUTED as REFUTED
+    from discreet.audit.result import Audit as Audit
 
 __getattr__, __dir__, __all__ = lazy_names(__spec__)

@@ -19,6 +19,23 @@ Names are imported when they are first used: pytest loads the plug-in next to th
 and must not pay for a compiler that nobody asked for.
 """
 
+from typing import TYPE_CHECKING
+
 from discreet.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from discreet.audit.neighbors import Data as Data
+    from discreet.audit.neighbors import Pair as Pair
+    from discreet.audit.neighbors import neighbor_pairs as neighbor_pairs
+    from discreet.audit.replay_pair import Finding as Finding
+    from discreet.audit.replay_pair import ReplayReport as ReplayReport
+    from discreet.audit.replay_pair import assert_fresh_noise as assert_fresh_noise
+    from discreet.audit.replay_pair import assert_replay as assert_replay
+    from discreet.audit.replay_pair import fresh_noise as fresh_noise
+    from discreet.audit.replay_pair import replay as replay
+    from discreet.testing.checks import Privacy as Privacy
+    from discreet.testing.checks import Refuted as Refuted
+    from discreet.testing.checks import noiseless as noiseless
+    from discreet.testing.checks import seeded as seeded
 
 __getattr__, __dir__, __all__ = lazy_names(__spec__)

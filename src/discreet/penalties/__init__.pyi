@@ -1,9 +1,0 @@
-from discreet.penalties.base import L1 as L1
-from discreet.penalties.base import L2 as L2
-from discreet.penalties.base import Box as Box
-from discreet.penalties.base import ElasticNet as ElasticNet
-from discreet.penalties.base import GroupL2 as GroupL2
-from discreet.penalties.base import L2Ball as L2Ball
-from discreet.penalties.base import NoPenalty as NoPenalty
-from discreet.penalties.base import Penalty as Penalty
-from discreet.penalties.base import register_penalty as register_penalty
