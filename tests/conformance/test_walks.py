@@ -28,9 +28,9 @@ from discreet.curator.records.stream import Block
 from discreet.curator.tables.frames import Batch
 from discreet.testing import seeded
 
-COMMAND = {"functions": 51, "files": 21, "changes of folder": 13}
+COMMAND = {"functions": 45, "files": 21, "changes of folder": 11}
 """The longest way of a record from ``discreet fit table.parquet`` into an engine."""
-FIT = {"functions": 464, "files": 55, "changes of folder": 140, "domains": 1, "recodings": 5}
+FIT = {"functions": 441, "files": 55, "changes of folder": 140, "domains": 1, "recodings": 5}
 """The most that ``fit(X, y)`` visits, and how often it computes a domain and recodes records."""
 
 SRC = f"{Path(discreet.__file__).parent}{os.sep}"
