@@ -1,4 +1,4 @@
-"""Predictors on their scale: one more noisy gradient in two unknowns, weighed against what clipping usually does."""
+"""Predictors on their scale: more noisy gradients in two unknowns, weighed against what clipping usually does."""
 
 import numpy as np
 import pytest
@@ -24,10 +24,12 @@ def domain(intercept=True, outputs=1):
 
 
 def gradients(plan: Plan) -> int:
-    return sum(release.count for release in plan.releases if release.query == "noisy_gradient")
+    return sum(
+        release.count for release in plan.releases if release.query in ("noisy_gradient", "noisy_weighted_gradient")
+    )
 
 
-def test_the_plan_has_one_gradient_more_where_it_is_used():
+def test_the_plan_has_two_gradients_more_where_it_is_used_and_a_stage_one():
     counts = {
         "logistic": (Recipe(), domain(), Logistic()),
         "no intercept": (Recipe(), domain(intercept=False), Logistic()),
@@ -49,7 +51,8 @@ def test_the_plan_has_one_gradient_more_where_it_is_used():
     asked = {**counts, **without}
     found = {name: gradients(solver.plan(where, loss, NoPenalty())) for name, (solver, where, loss) in asked.items()}
     first = {"softmax"}  # for the shares of classes; those of two are an entry of a gradient
-    assert found == {name: 12 + (name in counts) + (name in first) for name in asked}
+    more = {name: 1 if name.startswith("stage") else 2 for name in counts}
+    assert found == {name: 12 + more.get(name, 0) + (name in first) for name in asked}
 
 
 class StandIn:
@@ -86,8 +89,8 @@ def found(law, *, deviation, added=0.0, penalty=None, spread=2.0, middle=-0.5, l
 
 
 @pytest.mark.parametrize(("loss", "near"), [(Logistic(), 0.03), (Squared(), 0.02)], ids=["logistic", "squared"])
-def test_without_noise_it_is_a_newton_step_to_the_law(loss, near):
-    result = found((0.62 * 2.0, -0.4), deviation=1e-9, loss=loss)
+def test_without_noise_two_answers_tell_the_law(loss, near):
+    result = found((0.62 * 2.0, -0.4), deviation=1e-9, loss=loss, answers=2)
     assert result.coefficients == pytest.approx([0.62 * 2.0, -0.4], abs=near)
     assert result.share == pytest.approx(0.62, abs=0.02)
     assert result.deviations.max() < 1e-6
@@ -130,3 +133,17 @@ def test_the_mean_of_skewed_predictions_comes_back():
     assert abs(after) < 0.5 * abs(before)  # shrunk rows keep the rest
     assert abs(calibrated.coef_[0]) > abs(plain.coef_[0])
     assert (calibrated.coef_noise_ > 0).all()
+
+
+@pytest.mark.parametrize(("center", "spread"), [(0.3, 1.4), (-0.2, 0.7)])
+def test_a_predictor_whose_law_was_taken_for_another_is_brought_to_scale(center, spread):
+    """A rare class, and a predictor that is wider than it was taken for: one linear step would overshoot."""
+    curator = StandIn((1.2, -3.0))
+    curator.rows[:, 0] = np.clip(center + spread * curator.rows[:, 0], -3.0, 3.0)
+    recoding, v = Recoding(np.zeros(1), np.ones(1), constant=1.0, matrix=np.eye(2)), np.array([2.0, -4.0])
+    facts = {"mean": -4.0, "deviation": 2.0, "clip": 3.2, "penalty": NoPenalty(), "n": 40_000.0}
+    result = calibrate(curator, curator.loss, recoding, v, noises=[1e-4] * 2, **facts)
+    margins, best = curator.rows @ result.coefficients, curator.rows @ curator.law
+    chance = 1 / (1 + np.exp(-best))
+    excess = np.mean(np.logaddexp(0, margins) - chance * margins) - np.mean(np.logaddexp(0, best) - chance * best)
+    assert excess < 1e-3

@@ -93,12 +93,12 @@ def test_public_rows_answer_with_the_noise_of_the_plan():
     rows = Law().rows(Stream(1), 3, intercept=True)
     assert np.allclose(rows.T @ rows / len(rows), np.eye(4), atol=0.15)
     facts = (loss, domain, quote.priced.budget, quote.priced.plan)
-    exact = PublicRows(rows, np.zeros(len(rows)), 50_000 / len(rows), *facts, 0.0, Stream(2))
+    exact = PublicRows(rows, np.zeros(len(rows)), 50_000 / len(rows), *facts, 0.0, Stream(2), 1)
     moment, _ = exact.noisy_second_moment(100.0)
     assert np.allclose(moment, rows.T @ rows / len(rows))
     gaps = []
     for seed in range(300):
-        noisy = PublicRows(rows, np.zeros(len(rows)), 1.0, *facts, quote.priced.noise_multiplier, Stream(3, seed))
+        noisy = PublicRows(rows, np.zeros(len(rows)), 1.0, *facts, quote.priced.noise_multiplier, Stream(3, seed), 1)
         second, deviation = noisy.noisy_second_moment(100.0)
         gaps.append((second - rows.T @ rows / len(rows))[0, 0] / deviation)
     assert np.std(gaps) == pytest.approx(1.0, rel=0.2)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.default.recipe import Recipe
+from discreet.default.recipe import Recipe, steps_query
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, recipe_for
 from discreet.losses.base import Loss, slope_at_zero
 from discreet.solvers.base import Solver
@@ -89,7 +89,7 @@ def explanation(facts: Facts, solver: Solver, reason: tuple[str, ...]) -> str:
 def forecast_for(facts: Facts, recipe: Recipe) -> Forecast:
     """Return what a recipe will probably cost for these facts."""
     plan = recipe.plan(facts.domain, facts.loss, facts.penalty)
-    gradients = (release for release in plan.releases if release.query == "noisy_gradient")
+    gradients = (release for release in plan.releases if release.query == steps_query(facts.loss))
     steps = next(release for release in gradients if release.count == recipe.n_steps)
     return forecast(recipe, facts.signal, facts.loss, steps.count / steps.relative_noise**2)
 

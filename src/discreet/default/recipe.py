@@ -1,14 +1,15 @@
 """The library's own algorithm for classes, numbers and counts: estimate coordinates, then take few noisy steps in them.
 
-    coordinates   c, s = noisy center and scale of each feature; z = ((x - c) / s, constant), shrunk to a typical length
-                  M = noisy second moment of z, its eigenvalues cleaned (``coordinates.cleaned``)
+    coordinates   c, s = noisy center and scale of each feature; z = ((x - c) / s, constant)
+                  M = noisy second moment of z, shrunk to a typical length, its eigenvalues cleaned
+                  (``coordinates.cleaned``)
                   y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
     start         v = 0; of classes and counts the constant that their noisy shares, or mean, are best predicted by
-    clipped       for t < T:   g = (1/n) [ sum_i clip_C(f'_i y_i) + noise ] + penalty'
+    clipped       for t < T:   g = (1/n) [ sum_i clip_C(weight_i f'_i y_i) + noise ] + penalty'
                                v <- v + b (v - last v) - g / f''
                   v = the mean of the iterates, later ones with more weight; shrunk by its noise where nothing else is
-    calibration   scale and shift of the predictor y.v, by a noisy gradient in two unknowns (``calibration``)
-    weighted      rows are not shrunk any more and slopes are not clipped; weight_i = min(1, (R / ||y_i||)^2)
+    calibration   scale and shift of the predictor y.v, by two noisy gradients in two unknowns (``calibration``)
+    weighted      slopes are not clipped any more, and more rows count in full
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
       newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g, each g with less noise;
                   of many such steps on a loss that bends the second half has a Hessian of its own
@@ -17,8 +18,9 @@
 
 ``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss (of counts about their mean), C =
 ``clip`` times a typical row's length and slope. In the coordinates y every direction looks alike, so few clipped steps
-travel far, and a direction that noise hides hardly moves. Clips and shrunk rows bias what the steps find. Calibration
-takes most of that back, weighted steps all of it as the signal widens R; they cut slopes of an unbounded loss at
+travel far, and a direction that noise hides hardly moves. weight_i = min(1, (R / ||y_i||)^2): rows stay whole, numbers
+are shrunk with their rows, which is the same weight. Clips bias what the steps find. Calibration takes most of that
+back, weighted steps all of it, and what weights did as the signal widens R; they cut slopes of an unbounded loss at
 ``slope_limit`` deviations. The first of these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t
 is Nesterov's momentum. The last forget the noise of all before them. d filters what is noise (``posterior_weights``).
 For K classes v has K columns.
@@ -42,6 +44,7 @@ answer, and the answers to one query take their noises in the order of the plan 
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -115,6 +118,8 @@ FORGOTTEN = 1 / 2
 """What a Newton step leaves of the error before it, about: the Hessian is noisy, and changes on the way."""
 TWO_HESSIANS = 8
 """Newton steps from which on a second Hessian is taken halfway."""
+CALIBRATIONS = 2
+"""Gradients of a calibration: the second corrects what the predictor's unknown law did to the first."""
 EQUAL = 0.25
 """The part of the Newton steps' share that is divided equally."""
 
@@ -169,7 +174,7 @@ class Recipe:
     constant : float, default=0.5
         The intercept's constant feature in units of the features' length.
     row_radius : float, default=1.0
-        Clipped steps shrink rows longer than this many typical ones.
+        Rows longer than this many typical ones count less in clipped steps.
     floor : float, default=0.5
         What is added to the eigenvalues of the second moment, in units of its noise's edge.
     least_scale : float, default=0.1
@@ -239,12 +244,12 @@ class Recipe:
                 "noisy_coordinate_gradient", 1, shares.target, 1
             )  # of records as they are, so it comes first
             asked = [entry, *asked] if loss.n_outputs == 1 else [*asked, _share("noisy_gradient", 1, shares.target)]
-        calibration = [_share("noisy_gradient", 1, shares.calibration)] if self._calibrates(loss) else []
+        calibration = [_share("noisy_gradient", CALIBRATIONS, shares.calibration)] if self._calibrates(loss) else []
         weighted = [*self._weighted_releases(loss)]
         rest = 1.0 - math.fsum(r.count / r.relative_noise**2 for r in (*asked, *calibration, *weighted))
         if rest <= 0:
             raise Unsupported("shares must leave some of the budget to the clipped steps: their sum must be below 1")
-        steps = _share("noisy_gradient", self.n_steps, rest)
+        steps = _share(steps_query(loss), self.n_steps, rest)
         return Plan((*asked, steps, *calibration, *weighted, *count_release(domain, shares_to_noise(COUNT_SHARE))))
 
     def _check(self, domain: Domain, loss: Loss) -> None:
@@ -316,6 +321,8 @@ class Recipe:
                 classes = self._class_shares(curator, admitted, n)
             loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
             rows = self._started(loss, rows, penalty, admitted, classes)
+            if steps_query(loss) == "noisy_weighted_gradient":
+                rows = replace(rows, recoding=self._whole_rows(rows, admitted))
             curator.recode(rows.recoding, loss=loss.widened(1.0))
             found, steps = self._clipped_steps(curator, rows, penalty, admitted, n, progress)
             if self._calibrates(loss):
@@ -351,6 +358,13 @@ class Recipe:
         added = np.zeros_like(second) if pull is None else pull.hessian / Units.of(loss, target).largest_curvature
         return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain, loss)))
 
+    @staticmethod
+    def _whole_rows(rows: Rows, admitted: Domain) -> Recoding:
+        """Return the map to rows that are not shrunk, but for what bounds the lattice."""
+        linear = affine(rows.recoding, admitted)[0]
+        longest = min(WEIGHTED_REACH * rows.length, longest_row(linear / rows.recoding.target_scale, admitted))
+        return replace(rows.recoding, row_norm=math.inf, reach=longest)
+
     def _clipped_steps(
         self,
         curator: "Curator",
@@ -361,7 +375,7 @@ class Recipe:
         progress: Progress,
     ) -> tuple[Solution, DescentTrace]:
         """Take steps on clipped gradients with momentum; return the average of the iterates, and what was done."""
-        loss = curator.loss
+        loss, query = curator.loss, steps_query(curator.loss)
         units = Units.of(loss, rows.target)
         pull, step = ridge_in(penalty, rows.recoding, admitted), 1.0 / units.largest_curvature
         clip = self.clip * units.slope * rows.length * longer_in_l1(curator, admitted.n_features)
@@ -371,9 +385,12 @@ class Recipe:
         implicit = None if whitened or pull is None else np.eye(len(v)) + step * pull.hessian
         weights = average_weights("polynomial", self.n_steps)
         mean = weights[0] * v
+        gradient_at = partial(curator.noisy_gradient, clip=clip)
+        if query == "noisy_weighted_gradient":
+            gradient_at = partial(curator.noisy_weighted_gradient, clip=clip, reach=self.row_radius * rows.length)
         for t in progress(range(self.n_steps)):
             ahead = v + self.momentum * (v - last)
-            gradient = curator.noisy_gradient(ahead, clip=clip) / n
+            gradient = gradient_at(ahead) / n
             if pull is not None and implicit is None:
                 gradient = gradient + pull.gradient(ahead)
             moved = ahead - step * gradient
@@ -381,9 +398,7 @@ class Recipe:
                 moved = np.asarray(np.linalg.solve(implicit, moved - step * pull.gradient(np.zeros_like(v))))
             v, last = project(moved, LARGEST), v
             mean = mean + weights[t + 1] * v
-        entries = [release for release in curator.plan.releases if release.query == "noisy_gradient"]
-        is_second = loss.n_outputs > 1 and self._counts_classes(admitted, loss)  # after the shares of classes
-        noise = replace(Noise.of(curator, "noisy_gradient"), relative=entries[is_second].relative_noise)
+        noise = Noise.of(curator, query)
         momenta = np.full(self.n_steps, self.momentum)
         trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
         if self.coordinates != "full" or loss.log_link or not self._calibrates(loss):
@@ -441,7 +456,7 @@ class Recipe:
         mean, deviation = rows.predictor(v)
         units = Units.of(loss, rows.target)
         clip = CLASSES.length if loss.task == "classification" else self.calibration_clip * units.slope
-        answers = [noise / n for noise in noises(curator, "noisy_gradient")[-1:]]
+        answers = [noise / n for noise in noises(curator, "noisy_gradient")[-CALIBRATIONS:]]
         likely = rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
         done = calibrate(
             curator, loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
@@ -464,11 +479,21 @@ class Recipe:
         self, curator: "Curator", loss: Loss, rows: Rows, penalty: Penalty, found: Solution, admitted: Domain, n: float
     ) -> Solution:
         """Take steps on weighted gradients of rows that are not shrunk: with a bound on their Hessian, then with it."""
-        linear = affine(rows.recoding, admitted)[0]
-        longest = min(WEIGHTED_REACH * rows.length, longest_row(linear / rows.recoding.target_scale, admitted))
-        recoding = replace(rows.recoding, row_norm=math.inf, reach=longest)
-        reach = min(self.weight_radius * rows.length, longest)
-        run = Weighted(curator, loss, Units.of(loss, rows.target), recoding, admitted, penalty, n, reach)
+        recoding = self._whole_rows(rows, admitted)
+        linear = affine(recoding, admitted)[0]
+        assert recoding.reach is not None
+        reach = min(self.weight_radius * rows.length, recoding.reach)
+        run = Weighted(
+            curator,
+            loss,
+            Units.of(loss, rows.target),
+            recoding,
+            admitted,
+            penalty,
+            n,
+            reach,
+            0 if loss.movable_target else self.n_steps,
+        )
         bound = run.bound() if self._travels(loss) else None
         curator.recode(recoding, loss=loss)
         start = recoding.recoded(found.coefficients)
@@ -525,6 +550,16 @@ def newton_shares(count: int, share: float) -> list[float]:
     weights = [FORGOTTEN ** (count - 1 - t) for t in range(count)]
     total = math.fsum(weights)
     return [share * (EQUAL / count + (1.0 - EQUAL) * weight / total) for weight in weights]
+
+
+def steps_query(loss: Loss) -> str:
+    """Return what clipped steps ask: gradients that are weighted by the lengths of their rows, which stay whole.
+
+    A row that is shrunk has another margin, and so another class or count than is predicted for it: where an outcome is
+    rare, long rows would push their coefficients far off. A numeric target is shrunk with its row, which is the same
+    weight again, and serves pure budgets too.
+    """
+    return "noisy_gradient" if loss.movable_target else "noisy_weighted_gradient"
 
 
 def _share(query: str, count: int, share: float, dimension: int | None = None) -> Release:

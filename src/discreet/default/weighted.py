@@ -74,13 +74,14 @@ class Weighted:
         penalty: Penalty,
         n: float,
         reach: float,
+        skip: int = 0,
     ) -> None:
         self._curator, self._loss, self._recoding = curator, loss, recoding
         self._units, self._curvature, self._longest = units, loss.smoothness, LONGEST_STEP
         self._admitted, self._penalty = admitted, penalty
         self._n, self._reach, self._pull = n, reach, ridge_in(penalty, recoding, admitted)
         self._clip, self._basis = loss.lipschitz * reach, contrasts(loss.n_outputs)
-        self._noises = noises(curator, "noisy_weighted_gradient")
+        self._noises = noises(curator, "noisy_weighted_gradient")[skip:]
         self.at_corner: Floats | None = None
 
     def centered(self, v: Floats) -> Floats:

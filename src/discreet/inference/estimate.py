@@ -284,7 +284,9 @@ class Refinement:
 
     def _noise(self, query: str) -> float:
         """Return the deviation of the noise in the last answer to a query, per unit of its clip."""
-        return noises(self.curator, query)[self._asked[query]]
+        every = noises(self.curator, query)
+        before = len(every) - self.plan.n_gradients if query == "noisy_weighted_gradient" else 0
+        return every[before + self._asked[query]]
 
     def _ask(self, query: str) -> None:
         """Count an answer, so that its noise is known."""

@@ -148,6 +148,7 @@ class PublicRows:
     plan: "Plan"
     noise_multiplier: float
     stream: Stream
+    gradients: int
     _asked: dict[str, int] = field(default_factory=dict)
 
     @cached_property
@@ -159,7 +160,8 @@ class PublicRows:
         """Return the deviation of the next answer's noise per unit of its clip; what came before is not rehearsed."""
         every = noises(self, query)  # type: ignore[arg-type]  # it answers as a curator does
         place = self._asked[query] = self._asked.get(query, -1) + 1
-        return every[place + len(every) - REHEARSED.get(query, len(every))] / factor
+        rehearsed = {**REHEARSED, "noisy_weighted_gradient": self.gradients}.get(query, len(every))
+        return every[place + len(every) - rehearsed] / factor
 
     @property
     def _root(self) -> float:
@@ -431,7 +433,7 @@ def _run(
     columns, bounds = domain.n_features - domain.intercept, domain.feature_bounds
     rows = law.rows(stream, columns, intercept=domain.intercept)
     truth, y = _outcomes(stream, rows, loss, law, intercept=domain.intercept)
-    public = PublicRows(rows, y, domain.n / SAMPLE, *facts, stream)
+    public = PublicRows(rows, y, domain.n / SAMPLE, *facts, stream, solver.n_gradients)
     radius = min(solver.limits.reach * math.sqrt(domain.n_features), FARTHEST, float(np.linalg.norm(bounds)))
     linear, length = whitening(*public.noisy_second_moment(radius))
     public = replace(public, rows=rows @ linear)

@@ -194,6 +194,11 @@ class Sandwich:
         return (self.n_leading or 0) + rounds * (self.n_settling or LEAST_SETTLING)
 
     @property
+    def n_gradients(self) -> int:
+        """How many weighted gradients its own steps take; the inner solver may have asked for others before."""
+        return self.n_settled + self.n_kept
+
+    @property
     def chooses_limits(self) -> bool:
         """Whether limits on unbounded slopes are chosen from noisy counts: where none was set."""
         return self.limits is not None and self.limits.slope >= UNLIMITED
@@ -242,11 +247,12 @@ class Sandwich:
         releases = self._own(domain, loss)
         inner_releases = [release for release in inner.releases if release.query not in ("noisy_count", "noisy_weight")]
         refinable = {*ASKED, "noisy_second_moment", "noisy_mean", "noisy_mean_squares", "noisy_target_moments"}
-        refinable |= {"noisy_magnitudes"}
+        refinable |= {"noisy_magnitudes", "noisy_weighted_gradient"}
         names = {release.query for release in inner_releases}
         if isinstance(inner, AdaptivePlan) or inner.least_noise is not None or inner.total_variation:
             raise Unsupported("inference starts from a solver with a fixed plan: use solver='auto' or 'gd'")
-        once = {release.query for release in releases} - {"noisy_second_moment", "noisy_mean", "noisy_mean_squares"}
+        again = {"noisy_second_moment", "noisy_mean", "noisy_mean_squares", "noisy_weighted_gradient"}
+        once = {release.query for release in releases} - again
         if names & once or not names <= refinable or "select_coordinate" in names:
             raise Unsupported("inference refines gradient steps, not choices or one-shot answers: use solver='auto'")
         scale = math.sqrt(sum(map(release_weight, inner_releases)) / self.start_share)

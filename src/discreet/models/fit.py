@@ -141,7 +141,7 @@ def inferring(
     return Sandwich(solver, cov_type, even_if_empty=even_if_empty).filled(domain, loss, penalty, budget)
 
 
-STEPS = ("noisy_gradient", "noisy_coordinate_gradient")
+STEPS = ("noisy_gradient", "noisy_weighted_gradient", "noisy_coordinate_gradient")
 """What a solver that moves from a point asks for."""
 _HOW_START = "start=(model.coef_, model.intercept_)"
 

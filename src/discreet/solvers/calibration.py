@@ -6,10 +6,11 @@ and deviation by what was released,
 
     u = (m - mu) / s;    theta = argmin of the mean loss of theta_1 u + theta_2         (without intercept: u = m / s)
 
-has two unknowns in place of p, so that next to nothing of the budget shows them. A gradient at theta tells
-H (theta - theta*) up to noise, H being that of a normal u; each answer is weighed against what is known before it, a
-normal prior about where clipping usually leaves theta, by Bayes' rule. theta_1 = 0 is the constant predictor, which a
-direction that is only noise is drawn to, as far as the prior allows.
+has two unknowns in place of p, so that next to nothing of the budget shows them. What the mean gradient at theta is
+where theta* is the best is known for a normal u of known law (``expected_gradient``), so that two noisy ones, the
+second at what the first told, tell theta* and that law. They are weighed against what is known before, a normal prior
+about where clipping usually leaves theta and about u: the result is the mode of the posterior. theta_1 = 0 is the
+constant predictor, which a direction that is only noise is drawn to, as far as the prior allows.
 
 Privacy. The answers are noisy gradients of the plan, on records recoded by released values; the rest is
 post-processing.
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import least_squares
 from scipy.special import expit
 
 from discreet.curator import Recoding
@@ -54,6 +56,12 @@ CLASSES = Prior(kept=0.55, spread=0.15, shift=0.3, length=3.2)
 """Slopes clipped at half of their bound make margins about twice as large as those of the best model."""
 NUMBERS = Prior(kept=1.0, spread=0.2, shift=0.15, length=8.0)
 """Residuals are clipped on both sides: little is lost but on skewed targets."""
+
+
+LAW = (0.2, 0.3)
+"""How far the center of u is from 0, and the logarithm of its deviation, mostly: both are of noisy, shrunk rows."""
+LEAST_NOISE = 1e-8
+"""Of an answer, where there is less: what follows from a normal u is not as exact as that."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +106,63 @@ def calibrate(
     usual = np.array(
         [(prior.spread + doubt) * deviation, prior.shift + (0 if is_regression else prior.spread * abs(mean))]
     )
-    precision = np.diag(1.0 / np.square(usual[: 1 + intercept]))
-    weigh = np.zeros_like(precision)
+    before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
+    answers: list[Answer] = []
+    moved = np.zeros((len(theta), 1))
     for noise in noises:
-        gradient = curator.noisy_gradient(theta, clip=clip) / n + strength * (linear.T @ (linear @ theta + offset))
-        bend = bend_of(loss, theta) + strength * (linear.T @ linear)
-        variance = max((noise * clip) ** 2, 1e-100)  # 0 without noise
-        precision = precision + bend @ bend / variance
-        weigh = np.linalg.solve(precision, bend) / variance
-        theta = theta - weigh @ gradient
-        theta[0] = max(theta[0], 0.0)
-    moved = np.sqrt(np.square(linear @ weigh).sum(axis=1)) * (noises[-1] * clip if noises else 0.0)
-    return Calibrated(two.coefficients(theta), float(theta[0] / deviation), moved)
+        gradient = curator.noisy_gradient(theta, clip=clip) / n
+        answers.append(Answer(theta, gradient, clip * max(noise, LEAST_NOISE)))
+        theta, moved = posterior_mode(loss, before, answers)
+    deviations = np.sqrt(np.square(linear @ moved).sum(axis=1)) * (max(noises, default=0.0) > 0)
+    return Calibrated(two.coefficients(theta), float(theta[0] / deviation), deviations)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What is known of theta* before any answer: about where it is, how surely, and the penalty's pull.
+
+    The penalty is ``strength / 2`` times the square of ``linear theta + offset``.
+    """
+
+    theta: Floats
+    deviations: Floats
+    linear: Floats
+    offset: Floats
+    strength: float
+
+    def pull(self, theta: Floats) -> Floats:
+        """Return the penalty's gradient."""
+        return self.strength * (self.linear.T @ (self.linear @ theta + self.offset))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A noisy mean gradient, where it was asked for, and the deviation of its noise."""
+
+    theta: Floats
+    gradient: Floats
+    noise: float
+
+
+def posterior_mode(loss: Loss, before: Before, answers: list[Answer]) -> tuple[Floats, Floats]:
+    """Return the mode of theta* after some answers, and what a deviation of each of their numbers moves it by.
+
+    Next to theta* the center and the deviation of u are unknown. At theta* the penalty's slope is minus the loss's.
+    """
+    k = len(before.theta)
+    start, deviations = np.append(before.theta, (0.0, 0.0)), np.append(before.deviations, LAW)
+
+    def misses(x: Floats) -> Floats:
+        theta, law = x[:k], (x[k], math.exp(x[k + 1]))
+        each = (
+            (answer.gradient - expected_gradient(loss, answer.theta, theta, *law) + before.pull(theta)) / answer.noise
+            for answer in answers
+        )
+        return np.concatenate([*each, (x - start) / deviations])
+
+    low = np.append(0.0, np.full(k + 1, -np.inf))
+    mode = least_squares(misses, start, bounds=(low, np.inf), x_scale=deviations)
+    return mode.x[:k], np.linalg.pinv(mode.jac)[:k, : -len(start)]
 
 
 def predictor_coordinates(
@@ -124,14 +177,21 @@ def predictor_coordinates(
     return replace(recoding, row_norm=recoding.row_norm if shrinks else math.inf, matrix=matrix, reach=prior.length)
 
 
-def bend_of(loss: Loss, theta: Floats) -> Floats:
-    """Return the Hessian of a mean loss where u is standard normal."""
-    if loss.log_link:
-        rows = np.stack([POINTS, np.ones_like(POINTS)])[: len(theta)]
-        means = loss.prediction(np.clip(theta @ rows, -FARTHEST, FARTHEST))
-        bends = np.array([mean**2 / loss.variance(mean) for mean in means.tolist()])
-        return np.asarray((rows * (bends * WEIGHTS / WEIGHTS.sum())) @ rows.T)
-    return np.eye(len(theta)) if loss.movable_target else normal_hessian(theta)
+def expected_gradient(loss: Loss, at: Floats, best: Floats, center: float = 0.0, deviation: float = 1.0) -> Floats:
+    """Return the mean gradient at one theta where another is the best, and u is normal.
+
+    The slope of a loss of a mean mu is (mu - y) mu' / V(mu), and y is the best theta's mean on average.
+    """
+    u = center + deviation * POINTS
+    rows = np.stack([u if loss.movable_target else np.clip(u, -3.0, 3.0), np.ones_like(u)])[: len(at)]
+    if loss.movable_target:
+        slopes = (at - best) @ rows
+    elif loss.log_link:
+        mean, truth = (loss.prediction(np.clip(theta @ rows, -FARTHEST, FARTHEST)) for theta in (at, best))
+        slopes = (mean - truth) * np.array([each / loss.variance(each) for each in mean.tolist()])
+    else:
+        slopes = expit(at @ rows) - expit(best @ rows)
+    return np.asarray(rows @ (slopes * WEIGHTS / WEIGHTS.sum()))
 
 
 def normal_hessian(theta: Floats) -> Floats:
