@@ -18,8 +18,8 @@
 
 ``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss (of counts about their mean), C =
 ``clip`` times a typical row's length and slope. In the coordinates y every direction looks alike, so few clipped steps
-travel far, and a direction that noise hides hardly moves. weight_i = min(1, (R / ||y_i||)^2): rows stay whole, numbers
-are shrunk with their rows, which is the same weight. Clips bias what the steps find. Calibration takes most of that
+travel far, and a direction that noise hides hardly moves. weight_i = min(1, R / ||y_i||, slack (R / ||y_i||)^2): rows
+stay whole; numbers are shrunk with their rows, which weighs them too. Clips bias what the steps find. Calibration takes most of that
 back, weighted steps all of it, and what weights did as the signal widens R; they cut slopes of an unbounded loss at
 ``slope_limit`` deviations. The first of these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t
 is Nesterov's momentum. The last forget the noise of all before them. d filters what is noise (``posterior_weights``).
@@ -118,6 +118,8 @@ FORGOTTEN = 1 / 2
 """What a Newton step leaves of the error before it, about: the Hessian is noisy, and changes on the way."""
 TWO_HESSIANS = 8
 """Newton steps from which on a second Hessian is taken halfway."""
+SLACK = 4.0
+"""Rows up to so many times the radius add as much to a clipped step as one at the radius; longer ones less."""
 CALIBRATIONS = 2
 """Gradients of a calibration: the second corrects what the predictor's unknown law did to the first."""
 EQUAL = 0.25
@@ -387,7 +389,8 @@ class Recipe:
         mean = weights[0] * v
         gradient_at = partial(curator.noisy_gradient, clip=clip)
         if query == "noisy_weighted_gradient":
-            gradient_at = partial(curator.noisy_weighted_gradient, clip=clip, reach=self.row_radius * rows.length)
+            reach = self.row_radius * rows.length
+            gradient_at = partial(curator.noisy_weighted_gradient, clip=clip, reach=reach, slack=SLACK)
         for t in progress(range(self.n_steps)):
             ahead = v + self.momentum * (v - last)
             gradient = gradient_at(ahead) / n
