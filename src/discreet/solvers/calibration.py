@@ -130,10 +130,6 @@ class Before:
     offset: Floats
     strength: float
 
-    def pull(self, theta: Floats) -> Floats:
-        """Return the penalty's gradient."""
-        return self.strength * (self.linear.T @ (self.linear @ theta + self.offset))
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -154,8 +150,9 @@ def posterior_mode(loss: Loss, before: Before, answers: list[Answer]) -> tuple[F
 
     def misses(x: Floats) -> Floats:
         theta, law = x[:k], (x[k], math.exp(x[k + 1]))
+        pull = before.strength * (before.linear.T @ (before.linear @ theta + before.offset))
         each = (
-            (answer.gradient - expected_gradient(loss, answer.theta, theta, *law) + before.pull(theta)) / answer.noise
+            (answer.gradient - expected_gradient(loss, answer.theta, theta, *law) + pull) / answer.noise
             for answer in answers
         )
         return np.concatenate([*each, (x - start) / deviations])
