@@ -1,9 +1,16 @@
 """Shrinking by empirical Bayes: noise goes, what stands out stays, nothing is made larger."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from discreet.default.rows import posterior_weights
+from discreet import DPLogisticRegression
+from discreet.solvers import GradientDescent, Preconditioned
+from discreet.solvers.propagation import average_weights
+from discreet.solvers.shrinkage import garrote, posterior_weights
+from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Noise, PathTrace, PointTrace
+from discreet.testing import seeded
 
 
 def left(q, noise=1.0):
@@ -33,3 +40,91 @@ def test_nothing_is_turned_or_made_larger(noise):
 
 def test_where_nothing_is_clear_nothing_moves():
     assert not posterior_weights(np.ones(5), np.ones(5), 1.0, np.zeros(5, dtype=bool)).any()
+
+
+def test_what_is_within_two_deviations_goes():
+    found = garrote(np.array([-5.0, -1.9, 0.0, 1.0, 2.1, 100.0]), 1.0)
+    np.testing.assert_array_equal(found[1:4], 0.0)
+    np.testing.assert_allclose(found[[0, 4, 5]], [-4.2, 2.1 - 4 / 2.1, 99.96])
+
+
+NOISE = Noise(1, 2.0, 1.5, laplace=False)
+LAST = np.append(np.zeros(12), 1.0)
+TRACES = {
+    "gd": DescentTrace((3,), 0.5, 2.0, 100.0, np.full(12, 0.6), average_weights("tail", 12), NOISE, 0.9),
+    "svrg": EpochsTrace((3,), 0.5, 2.0, 9.0, 4.0, np.full((3, 4), 0.6), np.ones((3, 4)), NOISE, NOISE, 0.9, "last"),
+    "cd": CoordinateTrace([[np.array([j]) for j in (0, 1, 2) * 4]], np.ones(3), np.ones(3), 0.5, 9.0, NOISE, "last"),
+    "output": PointTrace((3,), 2.0, 0.3, pure=False),
+    "objective": PointTrace((3,), 2.0, 0.3, pure=False, strength=0.1),
+}
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_variances_are_those_of_a_flat_loss_and_fall_with_curvature(name):
+    trace = TRACES[name]
+    flat, curved = (trace.variances(np.full(3, bend)) for bend in (0.0, 0.4))
+    np.testing.assert_allclose(flat, np.square(trace.deviations()))
+    assert (curved <= flat).all()
+    assert (curved < flat).all() or name == "output"  # whose noise comes after the minimizer
+
+
+def simulated(bend, steps, weights, noises, rng):
+    """Iterates of a parabola with noise in every gradient, averaged."""
+    d, mean = 0.0, 0.0
+    for step, noise, weight in zip(steps, noises, weights[1:], strict=True):
+        d = d - step * (bend * d + noise * rng.normal(size=40_000))
+        mean = mean + weight * d
+    return mean
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.3, 1.5])
+def test_variances_of_steps_of_any_length_are_those_of_runs(bend):
+    rng = np.random.default_rng(0)
+    steps, noises, weights = rng.uniform(0.1, 0.6, 9), rng.uniform(1, 3, 9), average_weights("tail", 9)
+    runs = simulated(bend, steps, weights, noises, rng)
+    np.testing.assert_allclose(PathTrace(steps, noises, weights).variances(np.array([bend])), runs.var(), rtol=0.04)
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.5])
+@pytest.mark.parametrize("average", ["last", "uniform"])
+def test_variances_of_passes_are_those_of_runs(bend, average):
+    """Passes over three columns that do not interact; a coordinate's share of a mean depends on its place in a pass."""
+    rng, count = np.random.default_rng(0), 8
+    blocks = [[np.array([j]) for _ in range(count) for j in range(3)] for _ in range(2)]
+    trace = CoordinateTrace(blocks, np.full(3, 2.0), np.full(3, 0.8), 0.5, 9.0, NOISE, average)
+    step, noise = 0.5 / 0.8, NOISE.deviation() * 2.0 / 9.0
+    start = np.zeros(40_000)
+    for _ in range(2):
+        d, mean = start, 0.0
+        for _ in range(count):
+            d = d - step * (bend * d + noise * rng.normal(size=40_000))
+            mean = mean + d / count
+        start = mean if average == "uniform" else d
+    np.testing.assert_allclose(trace.variances(np.full(3, bend)), start.var(), rtol=0.05)
+
+
+def intercepts(name, *, share=0.5, n=600, epsilon=0.3, denoise=True):
+    """Released intercepts of labels that no column says anything of, for ten seeds."""
+    rng = np.random.default_rng(3)
+    X, y = rng.uniform(-1, 1, (n, 2)), (np.arange(n) < share * n).astype(int)
+    facts = {"bounds": 1.0, "classes": (0, 1), "neighbors": "zero_out", "ledger": False}
+    solver = DPLogisticRegression(epsilon, 1e-6, solver=name, **facts).quote(X, y).configured
+
+    def fit(seed):
+        with seeded(seed):
+            model = DPLogisticRegression(epsilon, 1e-6, solver=replace(solver, denoise=denoise), **facts)
+            return model.fit(X, y).intercept_.item()
+
+    return np.array([fit(seed) for seed in range(10)])
+
+
+@pytest.mark.parametrize("name", ["gd", "sgd", "svrg", "cd", "agd", "gcd", "output", "objective"])
+def test_an_intercept_within_its_noise_goes_and_a_clear_one_stays(name):
+    hidden, before = (np.median(np.abs(intercepts(name, denoise=denoise))) for denoise in (True, False))
+    assert hidden < 0.5 * before
+    assert (intercepts(name, share=0.1, n=20_000, epsilon=4.0)[:3] < -1.0).all()
+
+
+def test_solvers_as_configured_are_not_denoised():
+    """A box of a paper is what was configured, to the last bit: shrinking belongs to names."""
+    assert not Preconditioned(GradientDescent(n_steps=5)).denoise

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.bounds import Domain
 from discreet.curator import Recoding
-from discreet.default.rows import Units, posterior_weights
+from discreet.default.rows import Units
 from discreet.losses.base import Loss
 from discreet.losses.classification import contrasts
 from discreet.penalties.base import Penalty
@@ -16,6 +16,7 @@ from discreet.penalties.recoded import metric_prox
 from discreet.solvers.coordinates import LEAST_DIRECTION, TINY, noises, ridge_in
 from discreet.solvers.gradient_loop import Momentum, Path, project
 from discreet.solvers.propagation import affine
+from discreet.solvers.shrinkage import posterior_weights
 from discreet.typing import Floats
 
 if TYPE_CHECKING:

@@ -44,6 +44,7 @@ from discreet.solvers.base import (
 )
 from discreet.solvers.gradient_loop import clip_for, project
 from discreet.solvers.risk_bounds import RiskBound
+from discreet.solvers.traces import PathTrace
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 
 MOST_ROUNDS = 10_000
+LEAST = 1e-300  # divides, where all else may be 0
 NO_STEP = 1e-9  # without noise steps are halved until they are this small
 
 
@@ -194,16 +196,14 @@ class AdaptiveDescent:
         return first * total, (choice if choice is not None else (1 - self.gradient_share) / self.n_rounds) * total
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Take rounds from the starting point, until the filter refuses.
-
-        No trace: which step is taken, and how often, are noisy choices; without noise the run would be another.
-        """
+        """Take rounds from the starting point, until the filter refuses."""
         assert isinstance(curator.plan, AdaptivePlan)
         n, clip = public_count(curator), self.clip_for(curator.domain, curator.loss)
         limit, fixed = self.loss_limit(curator.domain, curator.loss), sum(map(_share, curator.plan.releases))
         rho, choice_rho = self.rhos(curator.plan.total(curator.budget) * (1.0 - fixed))  # what estimates leave
         w, largest, taken = curator.domain.starting_point, self.largest_step, [0.0]
-        path = [w]
+        path, steps, noises = [w], [0.0], [0.0]
+        unit = curator.budget.neighbors.sum_factor * clip / n
         rounds = chain(progress(range(self.n_rounds)), count(self.n_rounds))
         with suppress(BudgetExceeded):  # the filter's refusal is the end of the run
             for t in islice(rounds, MOST_ROUNDS):
@@ -224,11 +224,16 @@ class AdaptiveDescent:
                 w, rho = points[chosen], S.rho
                 path.append(w)
                 taken.append(float(alphas[chosen]))
+                steps.append(taken[-1] * n / max(float(np.linalg.norm(full)), LEAST))
+                noises.append(unit / math.sqrt(2.0 * rho))
                 largest = self._adjusted(largest, taken, t + 1)
                 if largest < NO_STEP:
                     break
         averaged = self.average == "tail" and curator.budget.is_private
-        return Solution(np.mean(path[len(path) // 2 :], axis=0) if averaged else w)
+        first = len(path) // 2 if averaged else len(path) - 1
+        weights = np.where(np.arange(len(path)) >= first, 1.0 / (len(path) - first), 0.0)
+        trace = PathTrace(np.array(steps[1:]), np.array(noises[1:]), weights)
+        return Solution(np.mean(path[first:], axis=0) if averaged else w, trace)
 
     def _steps(self, largest: float) -> Floats:
         """Return the lengths to choose among, 0 first."""

@@ -69,6 +69,7 @@ from discreet.solvers.base import (
 )
 from discreet.solvers.calibration import CLASSES, NUMBERS, calibrate, predictor_coordinates
 from discreet.solvers.propagation import affine
+from discreet.solvers.shrinkage import garrote, shrunk
 from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
 from discreet.typing import Floats
 
@@ -117,6 +118,8 @@ LEAST_DIRECTION = 1e-7
 """Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
 TINY = float(np.finfo(np.float64).tiny)
 """Divides, where all else may be 0."""
+WEAK = 1e-3
+"""The strength from which on an L2 penalty shrinks what is noise itself."""
 TYPICAL_SLOPE_ENTRY = 0.45
 """A typical entry of a record's gradient in calibration: what a sample of records adds to the noise."""
 COUNT_SHARE = 0.02
@@ -369,8 +372,8 @@ def share_of_target(loss: Loss, share: float | None) -> float:
     return TARGET_SHARE if share is None else share
 
 
-def estimate_target(curator: "Curator", n: float) -> Target:
-    """Estimate a numeric target's center and scale. A mean within its noise is drawn to the middle.
+def estimate_target(curator: "Curator", n: float, *, denoise: bool = False) -> Target:
+    """Estimate a numeric target's center and scale. A mean within its noise is drawn to the middle (``denoise``: onto).
 
     Without an intercept predictions begin at 0: a target that could move stays where it is, its scale is its size. The
     mean of counts is at least its noise.
@@ -380,7 +383,10 @@ def estimate_target(curator: "Curator", n: float) -> Target:
     factor = float(curator.budget.neighbors.sum_factor)
     noise = noise_of(curator, "noisy_target_moments", math.sqrt(2.0), factor) / n
     mean, square = curator.noisy_target_moments(n=n)
-    mean = mean * mean**2 / (mean**2 + noise**2) if mean else 0.0
+    if denoise:
+        mean = float(garrote(np.array(mean), noise))
+    else:
+        mean = mean * mean**2 / (mean**2 + noise**2) if mean else 0.0
     variance = max(square - mean**2, 0.0) + TARGET_NOISE * noise
     center = middle + half * min(1.0, max(-1.0, mean))
     scale = half * math.sqrt(min(1.0, max(variance, LEAST_TARGET_SCALE**2)))
@@ -539,6 +545,8 @@ class Preconditioned:
         by it: steps' clips leave that of a skewed target too low. None: do not; nor do solvers with an adaptive plan.
     shift_share : float, default=0.05
         Its share of mu^2.
+    denoise : bool, default=False
+        Shrink what the solver found by what is noise in it (``shrinkage``). Free.
 
     Examples
     --------
@@ -562,6 +570,7 @@ class Preconditioned:
     calibrate: bool = True
     shift_clip: Positive | None = None
     shift_share: Share = 0.05
+    denoise: bool = False
     name: ClassVar[str] = "preconditioned"
     takes_public_moments: ClassVar[bool] = True
 
@@ -685,6 +694,9 @@ class Preconditioned:
             rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
             curator.recode(recoding, loss=rescaled, typical=estimate.typical)
             inner = self.solver.solve(curator, self._penalty(penalty, recoding, admitted), progress)
+            if self.denoise:
+                centered = self.coordinates != "declared" and penalty.strong_convexity < WEAK
+                inner = shrunk(inner, curator, intercept=admitted.intercept, slopes=centered)
             smooth = penalty.ridge
             extra = (
                 0.0 if smooth or not admitted.intercept else estimate.target.noise
@@ -705,7 +717,7 @@ class Preconditioned:
             return self._declared(curator, n)
         admitted, noiseless = curator.domain, curator.noise_multiplier == 0
         has_target = share_of_target(curator.loss, self.target_share) > 0
-        target = estimate_target(curator, n) if has_target else Target()
+        target = estimate_target(curator, n, denoise=self.denoise) if has_target else Target()
         features = estimate_features(curator, n, self.least_scale)
         size, constant = math.sqrt(features.square_length), self.constant
         longest = self.lengths * size * math.hypot(1.0, constant or 1.0 / size)

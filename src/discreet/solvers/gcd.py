@@ -51,6 +51,7 @@ from discreet.solvers.coordinate_geometry import (
     lower_order,
 )
 from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
+from discreet.solvers.traces import GreedyTrace, Noise
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -142,17 +143,18 @@ class GreedyCoordinateDescent:
         return math.sqrt(16 * self.n_steps * math.log(1 / budget.delta)) / budget.epsilon
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Run the algorithm from zero. No trace: other choices make other steps, which is no small change."""
+        """Run the algorithm from zero."""
         n, size = public_count(curator), min(self.block_size, curator.domain.n_features)
         M = self.geometry.measure(curator, n)
         most, M = M, self._start(curator, M)
         C, before = self.geometry.clips(curator.domain, curator.loss, M), np.zeros_like(M)
-        w = curator.domain.starting_point
+        w, steps = curator.domain.starting_point, []
         for _ in progress(range(self.n_steps)):
             chosen = curator.select_coordinate(
                 w, clips=C, smoothness=M, n=n, rule=self.rule, penalty=penalty, count=size
             )
             g = curator.noisy_coordinate_gradient(w, chosen, clips=C[chosen]) / n
+            steps.append(chosen)
             if self.backtrack:
                 too_long = chosen[before[chosen] * g < 0]
                 M[too_long] = np.minimum(2.0 * M[too_long], most[too_long])
@@ -161,7 +163,8 @@ class GreedyCoordinateDescent:
             for j, moved, step in zip(chosen.tolist(), w[chosen] - gamma * g, gamma, strict=True):
                 w[j] = prox_one(penalty, moved, step, j)
             w *= min(1.0, LARGEST / max(float(np.abs(w).sum()), 1.0))  # mere noise, and more than margins have room for
-        return Solution(w)
+        noise = Noise.of(curator, "noisy_coordinate_gradient")
+        return Solution(w, GreedyTrace([steps], C, M, self.relative_step, n, noise, "last"))
 
     def _start(self, curator: "Curator", bound: Floats) -> Floats:
         """Return the M_j to start from: as bounded, or as for columns that are all alike."""

@@ -32,10 +32,12 @@ TOLERANCE = 1e-11
 """The minimizer's certified gradient, over n times the bound on a record's."""
 
 
-def point_trace(curator: "Curator", query: str, sensitivity: float, *, cut: bool = False) -> PointTrace:
+def point_trace(
+    curator: "Curator", query: str, sensitivity: float, *, cut: bool = False, strength: float = 0.0
+) -> PointTrace:
     """Return what is public of one noisy point of this L2 sensitivity, by the noise of ``query``."""
     multiplier = curator.noise_multiplier * planned(curator, query).relative_noise
-    return PointTrace(curator.domain.shape, multiplier, sensitivity, curator.budget.is_pure, cut)
+    return PointTrace(curator.domain.shape, multiplier, sensitivity, curator.budget.is_pure, cut, strength)
 
 
 def noise_lengths(size: int, *, pure: bool, confidence: float | None = None) -> tuple[float, float]:
@@ -119,7 +121,8 @@ class OneShot(ABC):
     def _answered(self, curator: "Curator", query: str, problem: Problem, w: Floats, sensitivity: float) -> Solution:
         """Project the answer onto the ball where there is one: noise may have led out of it. Free."""
         cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
-        return Solution(problem.projected(w), point_trace(curator, query, sensitivity, cut=cut))
+        strength = problem.regularization if query == "perturb_objective" else 0.0
+        return Solution(problem.projected(w), point_trace(curator, query, sensitivity, cut=cut, strength=strength))
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

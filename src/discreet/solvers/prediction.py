@@ -145,17 +145,17 @@ def spectrum(count: int) -> tuple[Floats, Floats]:
 def _excess(problem: Problem, rows: Rows, left: Floats, noise: Floats, lost: Floats, n: float) -> Floats:
     """Return the logarithm of the predicted excess.
 
-    ``left`` is the square of what is left of the start along each direction, ``noise`` the variance there. An L2
-    penalty draws the best predictor to 0, and makes the objective steeper.
+    ``left`` is what is left of the start along each direction, ``noise`` the variance there. An L2 penalty draws the
+    best predictor to 0, and makes the objective steeper.
     """
     bends = problem.curvature * rows.all
     steeper = bends + rows.strengths
     kept = np.square(bends / np.maximum(steeper, LEAST)) * steeper / np.maximum(bends, LEAST)
     sampling = float(rows.numbers.sum()) * (problem.errors / problem.curvature) ** 2 / n
-    start = (problem.effect**2 + sampling) * (left[..., :-1] @ (rows.effects * kept[:-1]))
-    start = start + problem.intercept**2 * kept[-1] * left[..., -1]
-    spread = noise @ (steeper / problem.curvature * rows.numbers)
-    return np.asarray(np.log(0.5 * problem.curvature * (start + spread + np.square(lost)) + LEAST))
+    effects = np.append((problem.effect**2 + sampling) * rows.effects, problem.intercept**2) * kept
+    spread = noise * (steeper / problem.curvature * rows.numbers)
+    found = (effects * np.square(left) + spread).sum(axis=-1) + np.square(lost)
+    return np.asarray(np.log(0.5 * problem.curvature * found + LEAST))
 
 
 @lru_cache(maxsize=256)
@@ -173,7 +173,7 @@ def best_steps(rows: Rows, steps: Steps, likely: tuple[Problem, ...]) -> Best:
         pull = np.stack([(eta * one.kept(clips) * one.curvature)[..., None] * rows.all for one in likely])
         shrink = 1.0 / (1.0 + eta[..., None] * rows.strengths)  # the penalty's proximal step
         flat = 1.0 - shrink * (1.0 - np.minimum(pull, 1.0))
-        left = np.square(left_of_start(momenta, weights, flat.ravel())).reshape(flat.shape)
+        left = left_of_start(momenta, weights, flat.ravel()).reshape(flat.shape)
         felt = gain(momenta, weights, flat.ravel()).reshape(flat.shape) * np.square(shrink) * noise[..., None]
         parts = [
             _excess(one, rows, left[i], felt[i], steps.bias * one.lost(clips), steps.n) for i, one in enumerate(likely)
@@ -196,13 +196,18 @@ def _least(
 
 @dataclass(frozen=True)
 class Shot:
-    """What is in question of output perturbation: clips and lambda / n, for rows of about length 1."""
+    """What is in question of one-shot methods: clips and lambda / n, for rows of about length 1.
+
+    Noise in the output is that of the minimizer, clip / lambda. Noise in the objective moves it by 1 / (H + lambda),
+    and pays for the curvature of a record by a factor 1 + ``price`` n / lambda on its variance.
+    """
 
     clips: tuple[float, ...]
     strengths: tuple[float, ...]
     signal: float
     n: float
     bias: float
+    price: float | None = None
 
 
 @lru_cache(maxsize=256)
@@ -212,10 +217,13 @@ def best_shot(rows: Rows, shot: Shot, likely: tuple[Problem, ...]) -> Best:
     noise = np.square(clips / shot.signal)  # of the mean gradient
 
     def cost(problem: Problem) -> Floats:
-        hessian = (problem.curvature * problem.kept(clips))[..., None] * rows.all
-        shrunk = np.square(strengths[..., None] / (hessian + strengths[..., None]))
-        felt = noise[..., None] / np.square(strengths[..., None]) * np.ones_like(rows.all)
-        return _excess(problem, rows, shrunk, felt, shot.bias * problem.lost(clips), shot.n)
+        added = strengths[..., None]
+        hessian = (problem.curvature * problem.kept(clips))[..., None] * rows.all + rows.strengths
+        least = added + (rows.penalty[1] if shot.price is None else hessian)
+        paid = 1.0 if shot.price is None else 1.0 + shot.price / added
+        felt = noise[..., None] * paid / np.square(least) * np.ones_like(rows.all)
+        left = added / (hessian + added)
+        return _excess(problem, rows, left, felt, shot.bias * problem.lost(clips), shot.n)
 
     return _least(
         lambda _: np.asarray(np.mean([cost(one) for one in likely], axis=0)), (1,), shot.clips, shot.strengths

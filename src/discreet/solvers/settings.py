@@ -25,7 +25,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import lambertw
 
 from discreet.bounds import Domain
@@ -184,15 +183,10 @@ SETTINGS = {row.name: row for row in (
     Setting("objective.clip", lambda s: within(0.5, math.sqrt(s.single_per_row / 160), 1),
             numbers=lambda s: within(0.4, 0.6 * (s.single_per_row / 100) ** 0.25, 6),
             reason="a clipped logistic loss is too certain of itself; residuals in target deviations"),
-    Setting("output.clip", lambda s: within(0.15, 0.6 * (s.single_per_row / 10_000) ** 0.25, 6),
-            reason="of numbers, in target deviations"),
     Setting("one_shot.lengths", lambda s: beyond(300, s.single_per_row) ** 0.125,
             reason="rows may be longer as signal makes their bias matter"),
     Setting("one_shot.least_scale", lambda s: within(0.002, 20 / s.single_per_row, 0.1),
             reason="with signal narrow columns stand out from noise"),
-    Setting("objective.margins", 4.0, numbers=2.0, reason="variance of a good model's margins"),
-    Setting("output.margins", 0.5, reason="variance of a good model's predictions, of numbers of variance 1"),
-    Setting("objective.shrinkage", 7.5, numbers=60.0, reason="how strongly objective perturbation shrinks noise"),
 )}  # fmt: skip
 
 SEEN_CLASSES, SEEN_NUMBERS, SEEN_TARGET, SEEN_WITH_MOMENTS = 10.0, 5.0, 40.0, 22.0
@@ -248,6 +242,11 @@ class Facts:
             return None
         return skew_clip(SHIFT_NOISE / self.signal.total)
 
+    @property
+    def bias(self) -> float:
+        """The part of what clips lose that stays: all of it where no answer is left to bring it back."""
+        return 1.0 if self.is_regression and self.shift_clip is None else SHIFTED
+
     def value(self, name: str) -> float:
         """Return a setting's value for these facts."""
         return SETTINGS[name].value(self.signal, is_regression=self.is_regression)
@@ -285,6 +284,8 @@ CHANGES = 0.25
 """What svrg's anchors and changes are worth of gradients, of mu^2."""
 SHIFTED = 0.3
 """The part of what clips lose that stays where one more answer moves the intercept, or brings labels back to scale."""
+FLAT = 0.1
+"""What half of the directions of standardized rows are of the other half's mean square."""
 STRONG = 1e-3
 """The strength of an L2 penalty from which the settings of labels in whitened coordinates depend on it."""
 LEAST_SAMPLE = 2.0
@@ -425,7 +426,9 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", 
     found = Best(facts.count("whitened.n_steps"), facts.value("whitened.clip") * facts.slope, 1.0)
     depends = facts.domain.n_outputs > 1 or facts.penalty.strong_convexity >= STRONG
     if facts.is_regression or (depends and not epochs):
-        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, momentum=momentum, average="tail")
+        found = best_of(
+            facts, whitened_rows(facts), share=ESTIMATED, bias=facts.bias, momentum=momentum, average="tail"
+        )
     steps = GradientDescent(
         n_steps=found.count,
         relative_clip=found.clip,
@@ -435,7 +438,9 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", 
         radius=LARGEST,
     )
     calibrate, constant = bool(facts.value("whitened.calibrate")), facts.value("whitened.constant")
-    return Preconditioned(method(steps), constant=constant, calibrate=calibrate, shift_clip=facts.shift_clip)
+    return Preconditioned(
+        method(steps), constant=constant, calibrate=calibrate, shift_clip=facts.shift_clip, denoise=True
+    )
 
 
 def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, epochs: bool) -> Preconditioned:
@@ -443,11 +448,12 @@ def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, ep
     from discreet.solvers.gd import GradientDescent
 
     momentum = 0.0 if facts.is_regression else facts.value("whitened.momentum")
-    average = "tail" if facts.is_regression else "last"
+    average, bias = ("tail", 1.0) if facts.is_regression else ("last", SHIFTED)
+    unit = TARGET_UNIT if facts.is_regression else 1.0
 
     def costs(length: float) -> Best:
-        unit = TARGET_UNIT if facts.is_regression else 1.0
-        return best_of(facts, declared_rows(facts, length), unit=unit, bias=SHIFTED, momentum=momentum, average=average)
+        rows = declared_rows(facts, length)
+        return best_of(facts, rows, unit=unit, bias=bias, momentum=momentum, average=average)
 
     if epochs:
         found = Best(1, facts.value("svrg.clip") * facts.slope, facts.value("svrg.step"))
@@ -462,7 +468,7 @@ def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, ep
         relative_clip=found.clip,
         radius=LARGEST,
     )
-    return Preconditioned(method(steps), "declared", constant=1.0 / length)
+    return Preconditioned(method(steps), "declared", constant=1.0 / length, denoise=True)
 
 
 def wide_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
@@ -598,7 +604,11 @@ def agd(facts: Facts) -> Solver:
 
     def in_rounds(steps: "GradientDescent") -> Solver:
         clip = None if steps.relative_clip is None else facts.value("agd.clip") * steps.relative_clip
-        return AdaptiveDescent(n_rounds=facts.count("agd.rounds"), relative_clip=clip, largest_step=1.0, average="tail")
+        is_declared = facts.is_regression and _coordinates(facts) == "declared"
+        largest = TARGET_UNIT if is_declared else 1.0
+        return AdaptiveDescent(
+            n_rounds=facts.count("agd.rounds"), relative_clip=clip, largest_step=largest, average="tail"
+        )
 
     recoded = descent(facts, in_rounds)
     if recoded is not None:
@@ -620,8 +630,8 @@ def _recodes_coordinates(facts: Facts) -> bool:
 def _in_scales(facts: Facts, solver: Solver) -> Preconditioned:
     """Return coordinate steps where columns are alike: whitened with an L2 penalty or none, else standardized."""
     if facts.penalty.ridge and not is_wide(facts.domain) and solver.name == "cd":
-        return Preconditioned(solver, calibrate=False, shift_clip=facts.shift_clip)
-    return Preconditioned(solver, "diagonal", relative_row_norm=ROW, shift_clip=facts.shift_clip)
+        return Preconditioned(solver, calibrate=False, shift_clip=facts.shift_clip, denoise=True)
+    return Preconditioned(solver, "diagonal", relative_row_norm=ROW, shift_clip=facts.shift_clip, denoise=True)
 
 
 def cd(facts: Facts) -> Solver:
@@ -642,12 +652,12 @@ def cd(facts: Facts) -> Solver:
         geometry = Geometry(relative_clip=few.clip)
         inner = few.count * domain.n_features
         passes = CoordinateDescent(1, inner, geometry, few.length, schedule="cyclic", average=average)
-        return Preconditioned(passes, "declared", constant=max(0.5, 1.0 / weak))
+        return Preconditioned(passes, "declared", constant=max(0.5, 1.0 / weak), denoise=True)
     rounds = 2 if facts.is_regression else 1
     count = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
     found = Best(count, facts.value("coordinate.clip"), facts.value("cd.step"))
     if facts.is_regression and facts.penalty.ridge and not is_wide(domain):  # whitened; the mean of the second half
-        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=SHIFTED, average="tail")
+        found = best_of(facts, whitened_rows(facts), share=ESTIMATED, bias=facts.bias, average="tail")
         rounds = min(2, found.count)
     inner, geometry = found.count // rounds * domain.n_features, Geometry(relative_clip=found.clip)
     solver = CoordinateDescent(rounds, inner, geometry, found.length, schedule="cyclic", average=average)
@@ -690,7 +700,7 @@ def gcd(facts: Facts) -> Solver:
     if facts.signal.per_row < SEEN_BY_GCD:
         geometry = Geometry(relative_clip=facts.value("gcd.few_clip"))
         few = replace(plain_gcd(facts), geometry=geometry, backtrack=True)
-        return Preconditioned(few, "declared", measure=True)
+        return Preconditioned(few, "declared", measure=True, denoise=True)
     geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
     return _in_scales(facts, GreedyCoordinateDescent(facts.count("gcd.n_steps"), geometry))
 
@@ -721,40 +731,23 @@ def plain_gcd(facts: Facts) -> "GreedyCoordinateDescent":
 def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     """Return output or objective perturbation on standardized rows of length 1; by itself where these cannot be had.
 
-    With noise s = a C / mu in each coordinate, C the clip, the sum's Hessian about H = n / p in every direction, and a
-    good model's squared coefficients about m each, lambda is
-
-    objective   the larger of (b s^2 / (m epsilon))^(1/3), where the price of a small lambda, a factor
-                1 + 2 b / (lambda epsilon) on s^2 (b the largest curvature of a record), balances its bias
-                lambda^2 m p / (2 H); of ridge's own optimum s^2 / (H m); and of what keeps the curvature's term to half
-                of epsilon
-    output      for numbers the argmin of (s / lambda)^2 + m (lambda / (H + lambda))^2, noise and bias of a coefficient;
-                for labels that of least predicted excess, with its clip
+    The clip and lambda are those of least predicted excess.
     """
-    domain, loss, signal = facts.domain, facts.loss, facts.signal
+    domain, signal = facts.domain, facts.signal
     has_count = domain.n is not None and not domain.grouped
     is_hidden = domain.sparse and signal.single_per_row < SEEN_SPARSE
     if not facts.can_recode or not has_count or is_hidden or not facts.penalty.ridge:
         return plain_shot(facts, method)
     lengths, least = facts.value("one_shot.lengths"), facts.value("one_shot.least_scale")
-    rows, unit = replace(domain, row_norm=1.0), 1.0 / (domain.n_features * lengths**2)
-    if method.name == "output" and not facts.is_regression:
-        values, counts = _feature_spectrum(facts)
-        solver = best_shot_of(
-            facts, method(row_norm=1.0), Rows.of(unit * values, counts, unit * domain.intercept), rows
-        )
-        return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least)
-    clip = None if loss.n_outputs > 1 else facts.value(f"{method.name}.clip")  # clipped gradients of several are none
-    solver = method(clip=clip, row_norm=1.0)
-    problem = solver.problem(1.0, 1.0)
-    noise = problem.bound_for(loss, rows) * signal.n / signal.single
-    if method.name == "output":
-        total = _output_strength(noise, signal.n * unit, facts.value("output.margins") * lengths**2)
-    else:
-        total = _objective_strength(facts, problem.perturbation_for(loss, rows).curvature, noise, lengths)
-    solver, shift = replace(solver, regularization=total / signal.n), facts.shift_clip
-    shift = shift if method.name == "output" else None
-    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=shift)
+    shift = facts.shift_clip if method.name == "output" else None
+    unit, ridge = 1.0 / (domain.n_features * lengths**2), facts.penalty.strong_convexity
+    values, counts = _feature_spectrum(facts)
+    penalty = (unit * ridge / (NARROW * TYPICAL_RMS**2), unit * ridge)
+    squares, halves = np.concatenate([values, FLAT * values]), np.concatenate([counts, counts]) / 2.0
+    rows = Rows.of(unit * squares, halves, unit * domain.intercept, penalty=penalty)
+    bias = facts.bias if method.name == "output" or not facts.is_regression else 1.0
+    solver = best_shot_of(facts, method(row_norm=1.0), rows, replace(domain, row_norm=1.0), bias=bias)
+    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=shift, denoise=True)
 
 
 def plain_shot(facts: Facts, method: type[P]) -> P:
@@ -777,37 +770,22 @@ def plain_shot(facts: Facts, method: type[P]) -> P:
 
 
 def best_shot_of(facts: Facts, solver: P, rows: Rows, domain: Domain, unit: float = 1.0, bias: float = SHIFTED) -> P:
-    """Return output perturbation with the clip and the strength of least predicted excess, for rows of about length 1.
+    """Return a one-shot method with the clip and the strength of least predicted excess, for rows of about length 1.
 
-    Clipped gradients of several outputs are no gradients: these are not clipped.
+    Clipped gradients of several outputs are no gradients: these are not clipped. The curvature's part of objective
+    perturbation's price is at most half of epsilon.
     """
-    loss, signal, clips = facts.loss, facts.signal, clips_of(facts, unit)
+    loss, signal, clips, strengths, price = facts.loss, facts.signal, clips_of(facts, unit), STRENGTHS, None
+    problem = replace(solver, clip=clips[0] if loss.n_outputs == 1 else None).problem(1.0, 1.0)
     if loss.n_outputs > 1:
-        clips = (float(solver.problem(1.0, 1.0).bound_for(loss, domain)),)
+        clips = (float(problem.bound_for(loss, domain)),)
+    if solver.name == "objective":
+        curvature, epsilon = problem.perturbation_for(loss, domain).curvature, facts.budget.epsilon
+        least = least_strength(curvature, max(1, domain.n_outputs - 1), CURVATURE_SHARE * epsilon) / signal.n
+        price, strengths = 2.0 * curvature / (signal.n * epsilon), (least, *(s for s in STRENGTHS if s > least))
     likely = likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0)
-    found = best_shot(rows, Shot(clips, STRENGTHS, signal.single, signal.n, bias), likely)
+    found = best_shot(rows, Shot(clips, strengths, signal.single, signal.n, bias, price), likely)
     return replace(solver, clip=found.clip if loss.n_outputs == 1 else None, regularization=found.length)
-
-
-def _output_strength(noise: float, hessian: float, square: float) -> float:
-    """Return the lambda at which s^2 (H + lambda)^3 = m H lambda^4: where the derivative of noise and bias is 0.
-
-    At most exp(300), where no lambda is large enough for the noise.
-    """
-
-    def excess(log: float) -> float:
-        return 2 * math.log(noise) + 3 * math.log(hessian + math.exp(log)) - math.log(square * hessian) - 4 * log
-
-    return math.exp(300.0 if excess(300.0) > 0 else float(brentq(excess, -300.0, 300.0)))
-
-
-def _objective_strength(facts: Facts, curvature: float, noise: float, lengths: float) -> float:
-    rank, square = max(1, facts.domain.n_outputs - 1), lengths**2
-    by_price: float = (curvature * noise**2 / (facts.budget.epsilon * facts.value("objective.margins") * square)) ** (
-        1 / 3
-    )
-    by_noise = facts.value("objective.shrinkage") * noise**2 * facts.domain.n_features / facts.signal.n
-    return max(by_price, by_noise, least_strength(curvature, rank, CURVATURE_SHARE * facts.budget.epsilon))
 
 
 def least_strength(curvature: float, rank: int, epsilon: float) -> float:

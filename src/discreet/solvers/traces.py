@@ -270,8 +270,13 @@ class DescentTrace:
 
     def deviations(self) -> Floats:
         """Return what independent noise in every step adds up to."""
-        root = math.sqrt(float(gain(self.momenta, self.averages, shrink=self.shrink)[0]))
-        return np.full(self.shape, self.step * self.noise.deviation(self.clip) / self.count * root)
+        return np.full(self.shape, math.sqrt(float(self.variances(np.zeros(1))[0])))
+
+    def variances(self, bends: Floats) -> Floats:
+        """Return the noise's variance along directions in which the mean loss has these curvatures."""
+        pull = np.minimum(self.step * bends, 1.0)
+        unit = self.step * self.noise.deviation(self.clip) / self.count
+        return np.asarray(unit**2 * gain(self.momenta, self.averages, pull, self.shrink))
 
 
 @dataclass(frozen=True)
@@ -298,12 +303,15 @@ class EpochsTrace:
         """Return what the noise of anchors and changes adds up to."""
         if self.average != "last":
             return None
-        last = np.append(np.zeros(self.momenta.size), 1.0)
-        weights = responses(self.momenta.ravel(), last, shrink=self.shrink).reshape(self.momenta.shape)
+        return np.full(self.shape, math.sqrt(float(self.variances(np.zeros(1))[0])))
+
+    def variances(self, bends: Floats) -> Floats:
+        """Return the noise's variance along directions in which the mean loss has these curvatures."""
+        last, pull = np.append(np.zeros(self.momenta.size), 1.0), np.minimum(self.step * bends, 1.0)
+        weights = responses(self.momenta.ravel(), last, pull, self.shrink).reshape(*self.momenta.shape, -1)
         first = self.anchors.deviation(self.clip) / self.count * weights.sum(axis=1)
-        others = self.changes.deviation() / self.batch * self.reaches * weights
-        total = self.step * math.sqrt(float(np.square(first).sum() + np.square(others).sum()))
-        return np.full(self.shape, total)
+        others = self.changes.deviation() / self.batch * self.reaches[..., None] * weights
+        return np.asarray(self.step**2 * (np.square(first).sum(axis=0) + np.square(others).sum(axis=(0, 1))))
 
 
 @dataclass(frozen=True)
@@ -322,9 +330,26 @@ class CoordinateTrace:
     noise: Noise
     average: str
 
-    def deviations(self) -> Floats:
+    def deviations(self) -> Floats | None:
         """Return the root of what each coordinate's steps add."""
         return np.sqrt(sum((self._variances(blocks) for blocks in self.blocks), np.zeros(self.clips.size)))
+
+    def variances(self, bends: Floats) -> Floats:
+        """Return the noise's variance in each coordinate, of these curvatures, whose steps are spread evenly."""
+        pull = np.minimum(self.relative_step * bends / self.smoothness, 1.0)
+        total, unit = np.zeros(self.clips.size), self.noise.deviation() / self.count
+        for blocks in self.blocks:
+            counts = np.bincount(np.concatenate(blocks), minlength=self.clips.size)
+            sizes = unit * self.clips * self.relative_step / self.smoothness / blocks[0].size ** 0.5
+            times = np.arange(1, max(1, int(counts.max())) + 1)[:, None]
+            left = np.power(1.0 - pull, times - 1.0)
+            if self.average == "uniform":  # an answer is in all iterates after it
+                left = np.cumsum(left, axis=0) / np.maximum(counts, 1)
+            noise = np.where(times <= counts, np.square(left), 0.0).sum(axis=0) * np.square(sizes)
+            stays = np.where(times <= counts, np.power(1.0 - pull, times), 0.0).sum(axis=0) / np.maximum(counts, 1)
+            stays = stays if self.average == "uniform" else np.power(1.0 - pull, counts)
+            total = np.square(stays) * total + noise
+        return np.asarray(total)
 
     def _variances(self, blocks: list[Integers]) -> Floats:
         found, inner, unit = np.zeros(self.clips.size), len(blocks), self.noise.deviation() / self.count
@@ -339,6 +364,43 @@ class CoordinateTrace:
 
 
 @dataclass(frozen=True)
+class GreedyTrace(CoordinateTrace):
+    """Greedy steps on chosen coordinates. With other noise others are chosen, which is no small change: no deviations.
+
+    The noise of the steps that were taken is known all the same.
+    """
+
+    def deviations(self) -> None:
+        """Return nothing."""
+        return None
+
+
+@dataclass(frozen=True)
+class PathTrace:
+    """Plain steps of lengths that noisy choices made: no deviations. The noise of those that were taken is known.
+
+    ``steps`` are in units of the mean gradient, ``noises`` the deviations of an entry of each mean gradient.
+    """
+
+    steps: Floats
+    noises: Floats
+    averages: Floats
+
+    def deviations(self) -> None:
+        """Return nothing."""
+        return None
+
+    def variances(self, bends: Floats) -> Floats:
+        """Return the noise's variance along directions in which the mean loss has these curvatures."""
+        total, response = np.zeros(bends.size), np.zeros(bends.size)
+        for step, noise, share in zip(self.steps[::-1], self.noises[::-1], self.averages[:0:-1], strict=True):
+            response = response + share
+            total = total + np.square(step * noise * response)
+            response = response * (1.0 - np.minimum(step * bends, 1.0))
+        return total
+
+
+@dataclass(frozen=True)
 class PointTrace:
     """One noisy point of this L2 sensitivity; ``cut`` where a ball cut it off.
 
@@ -350,6 +412,7 @@ class PointTrace:
     sensitivity: float
     pure: bool
     cut: bool = False
+    strength: float = 0.0
 
     def deviations(self) -> Floats | None:
         """Return the deviation of an entry of the noise vector.
@@ -359,6 +422,12 @@ class PointTrace:
         """
         scale = self.multiplier * self.sensitivity * (math.sqrt(math.prod(self.shape) + 1.0) if self.pure else 1.0)
         return None if self.cut else np.full(self.shape, scale)
+
+    def variances(self, bends: Floats) -> Floats:
+        """Return the noise's variance; noise within an objective moves its minimizer less where the loss is curved."""
+        found = self.deviations()
+        square = np.inf if found is None else float(found.flat[0]) ** 2
+        return square * np.square(self.strength / (self.strength + bends)) if self.strength else square + 0.0 * bends
 
 
 @dataclass(frozen=True)
