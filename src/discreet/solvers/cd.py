@@ -332,8 +332,10 @@ class CoordinateDescent:
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clips, where they are left open, as ``defaults`` does."""
-        plain = settings.plain_cd(settings.Facts(domain, loss, NoPenalty(), budget))
-        return replace(self, geometry=self.geometry.filled(plain.geometry))
+        if self.geometry.has_clips:
+            return self
+        plain = settings.plain_cd(settings.Facts(domain, loss, NoPenalty(), budget)).geometry
+        return replace(self, geometry=replace(self.geometry, clip=plain.clip, relative_clip=plain.relative_clip))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

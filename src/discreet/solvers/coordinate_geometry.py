@@ -147,11 +147,10 @@ class Geometry:
             return np.full(smoothness.size, total / math.sqrt(smoothness.size))
         return np.asarray(total * np.sqrt(smoothness / smoothness.sum()))
 
-    def filled(self, plain: "Geometry") -> "Geometry":
-        """Take the clips of a default solver, where none is given."""
-        if self.clip is not None or self.relative_clip is not None or self.coordinate_clips is not None:
-            return self
-        return replace(self, clip=plain.clip, relative_clip=plain.relative_clip)
+    @property
+    def has_clips(self) -> bool:
+        """Whether clips are given."""
+        return any(given is not None for given in (self.clip, self.relative_clip, self.coordinate_clips))
 
 
 @dataclass(frozen=True)

@@ -237,8 +237,10 @@ class GreedyCoordinateDescent:
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clips, where they are left open, as ``defaults`` does."""
-        plain = settings.plain_gcd(settings.Facts(domain, loss, NoPenalty(), budget))
-        return replace(self, geometry=self.geometry.filled(plain.geometry))
+        if self.geometry.has_clips:
+            return self
+        plain = settings.plain_gcd(settings.Facts(domain, loss, NoPenalty(), budget)).geometry
+        return replace(self, geometry=replace(self.geometry, clip=plain.clip, relative_clip=plain.relative_clip))
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,12 @@ def score_lattice(epsilon: float, n: float) -> tuple[int, int]:
     ``n`` bounds a score in units of the sensitivity. S is so small that integer scores stay below 2^48, where
     double precision errs by far less than one step.
     """
-    most = min(1 << 24, int((1 << 48) / n))
+    return _score_lattice(epsilon, min(1 << 24, int((1 << 48) / n)))
+
+
+@lru_cache(maxsize=64)
+def _score_lattice(epsilon: float, most: int) -> tuple[int, int]:
+    """Return (S, m) with S at most ``most``: the same for every choice of a plan."""
     above = math.frexp(2.0 * (most + _SLACK + 1) / epsilon)[1]  # 2^above is more than the largest 2^m, rounded or not
     for m in range(min(57, above), 0, -1):
         step = int((1 << m) * Fraction(epsilon) / 2) - _SLACK
@@ -182,7 +188,7 @@ def select_coordinate(
     for _ in range(count):
         at = draw(left)
         chosen.append(int(left[at]))
-        left = np.delete(left, at)
+        left = np.delete(left, at) if count > 1 else left
     return np.array(chosen)
 
 

@@ -219,7 +219,9 @@ class CoordinateQuery(ExactSum):
             kernels.sparse_coordinate_sums(*_sparse_facts(engine, self.w, self.bounds), self.columns, *sums, out)
             return out
         assert isinstance(engine, DenseEngine)
-        used = np.union1d(np.flatnonzero(self.w), self.columns)
+        is_used = self.w != 0
+        is_used[self.columns] = True
+        used = np.flatnonzero(is_used)
         if len(used) <= _FEW < engine.n_columns:  # often the constant alone: no copy of the table then
             tiles, columns = engine.tiles_of(used), np.searchsorted(used, self.columns)
             margins = tiles.margins(self.w[used])
@@ -326,7 +328,7 @@ class CoordinateRun:
 
 def checked(session: Session, w: Floats, coordinates: ArrayLike, clips: ArrayLike) -> tuple[Integers, Floats]:
     """The coordinates and their clips, of the right kind for these records."""
-    columns, limits = np.atleast_1d(np.asarray(coordinates)), np.atleast_1d(np.asarray(clips, dtype=np.float64))
+    columns, limits = np.atleast_1d(coordinates), np.atleast_1d(np.asarray(clips, dtype=np.float64))
     if len(session.domain.shape) != 1:
         raise Unsupported("coordinate methods know one output: use solver='gd' for softmax")
     if w.shape != session.domain.shape:
@@ -353,7 +355,7 @@ def coordinate_query(
         w=on_weight_grid(w, grid),
         loss=session.loss,
         columns=columns,
-        scales=np.broadcast_to(1.0 / (np.asarray(steps) * grid.one), columns.shape).astype(np.float64),
+        scales=np.full(columns.shape, 1.0 / (np.asarray(steps) * grid.one)),
         bounds=bounds,
         margin_scale=1.0 / (weight_scale(grid) * grid.one),
     )
