@@ -7,7 +7,7 @@ Proofs: docs/theory/coordinates.md.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np

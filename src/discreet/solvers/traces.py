@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 POINTS = 256
 LEAST_LENGTH, LARGEST_FACTOR = 0.2, 16.0
+TOGETHER = 0.1
+"""The curvature that columns which go together leave to the flat directions among them, of that of a column."""
 
 
 @dataclass(frozen=True)
@@ -402,7 +404,7 @@ class PathTrace:
 
 @dataclass(frozen=True)
 class PointTrace:
-    """One noisy point of this L2 sensitivity; ``cut`` where a ball cut it off.
+    """One noisy point of this L2 sensitivity; ``cut`` where a ball cut it off, ``strength`` that of an objective.
 
     What a ball leaves of the noise is neither Gaussian nor centered: no deviations there.
     """
@@ -427,7 +429,8 @@ class PointTrace:
         """Return the noise's variance; noise within an objective moves its minimizer less where the loss is curved."""
         found = self.deviations()
         square = np.inf if found is None else float(found.flat[0]) ** 2
-        return square * np.square(self.strength / (self.strength + bends)) if self.strength else square + 0.0 * bends
+        moved = self.strength / (self.strength + TOGETHER * bends) if self.strength else np.ones_like(bends)
+        return np.asarray(square * np.square(moved))
 
 
 @dataclass(frozen=True)
