@@ -29,7 +29,8 @@ whole budget would have, for rows of length sqrt(p) and slopes of one deviation.
 **From noisy counts.** A limit adds noise in proportion to itself, and cuts what lies beyond it. With T(u) the number of
 records beyond u:
 
-    cut gradients     their sum loses at most the integral of T over norms of gradients beyond B
+    cut gradients     their sum loses at most the integral of T over norms of gradients beyond B; rows of rare values,
+                      which counts do not see, lose what slopes of usual rows would lose at their length (``Excess``)
     down-weighted     it loses at most (1 - weight) r slopes of rows beyond R (``lost_by_weights``)
     limits            argmin (limit noise)^2 + lost^2
 
