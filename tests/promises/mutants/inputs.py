@@ -209,11 +209,20 @@ MUTANTS = (
         "another lattice",
     ),
     bug(
+        "a radius of clipped steps from the records",
+        "Clipped steps count rows in full as far as the rows of this table reach.",
+        "default/recipe.py",
+        "reach = self.row_radius * rows.length\n",
+        "reach = 0.1 * self.row_radius * rows.length * (1 + curator._session.admitted.records.norms.sum() % 7)\n",
+        "tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",
+        "of its sensitivity",
+    ),
+    bug(
         "a calibration from the records",
         "Calibration starts where the records' own lengths say, not where released values do.",
         "solvers/calibration.py",
-        "    weigh = np.zeros_like(precision)\n",
-        "    weigh = np.zeros_like(precision)\n"
+        "    answers: list[Answer] = []\n",
+        "    answers: list[Answer] = []\n"
         "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
         "tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",
         "attribute: coef_",
