@@ -12,8 +12,8 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
+from discreet import curator
 from discreet.bounds import Bounds
-from discreet.curator import ArrayRows, ThresholdRows, is_stream
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import Loss, loss_of
@@ -350,21 +350,22 @@ class DPOrdinalRegression(PrivateClassifier):
 
     def _records(
         self, X: Any, y: Any, extras: RowExtras, bounds: Bounds, loss: Loss
-    ) -> tuple[ThresholdRows, None, RowExtras, Bounds]:
+    ) -> "tuple[curator.ThresholdRows, None, RowExtras, Bounds]":
         """Return one row per record and threshold, and what is known of these rows."""
         X, y, extras, _ = super()._records(X, y, extras, bounds, loss)
         assert bounds.classes is not None
-        if y is None and not is_stream(X):
+        if y is None and not curator.is_stream(X):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         stands = extras.groups, extras.weights, extras.offsets
-        records = X if is_stream(X) else ArrayRows(X, y, bounds.classes, *stands)
+        records = X if curator.is_stream(X) else curator.ArrayRows(X, y, bounds.classes, *stands)
         names = records.columns if records.is_named else None
         low, high = bounds.ranges(len(records.columns), names)
         cells = [(0.0, 1.0)] * (len(bounds.classes) - 2)
         longest = None if bounds.row_norm is None else math.hypot(bounds.row_norm, 1.0)
         ranges = [*zip(low.tolist(), high.tolist(), strict=True), *cells]
         facts = {**bounds.to_dict(), "classes": list(bounds.classes)}
-        rows = ThresholdRows(records, len(bounds.classes), {name: facts[name] for name in ("features", "classes")})
+        facts = {name: facts[name] for name in ("features", "classes")}
+        rows = curator.ThresholdRows(records, len(bounds.classes), facts)
         return rows, None, RowExtras(), bounds.with_facts(features=ranges, row_norm=longest, classes=(0, 1))
 
     def _finish(self, bounds: Bounds) -> None:
