@@ -7,8 +7,8 @@ import pytest
 
 from discreet import DPLogisticRegression
 from discreet.solvers import GradientDescent, Preconditioned
-from discreet.solvers.propagation import average_weights
-from discreet.solvers.shrinkage import garrote, posterior_weights
+from discreet.solvers.propagation import average_weights, posterior_weights
+from discreet.solvers.shrinkage import garrote
 from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Noise, PathTrace, PointTrace
 from discreet.testing import seeded
 

@@ -1,6 +1,6 @@
 """Coordinates for a recipe's steps: the declared ones, or those of an estimated center, scale and second moment.
 
-What steps added up to is shrunk by what is noise in it, by empirical Bayes (``solvers/shrinkage``).
+What steps added up to is shrunk by what is noise in it, by empirical Bayes (``solvers/propagation``).
 """
 
 import math
@@ -21,7 +21,7 @@ from discreet.solvers.coordinates import (
     declared_length,
     public_features,
 )
-from discreet.solvers.shrinkage import posterior_weights
+from discreet.solvers.propagation import posterior_weights
 from discreet.solvers.traces import DescentTrace, DirectionsTrace, Spectrum, StageTrace, steps_of
 from discreet.typing import Floats
 

@@ -15,8 +15,7 @@ from discreet.penalties.base import Penalty
 from discreet.penalties.recoded import metric_prox
 from discreet.solvers.coordinates import LEAST_DIRECTION, TINY, noises, ridge_in
 from discreet.solvers.gradient_loop import Momentum, Path, project
-from discreet.solvers.propagation import affine
-from discreet.solvers.shrinkage import posterior_weights
+from discreet.solvers.propagation import affine, posterior_weights
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
