@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import DPLogisticRegression
+from discreet import Bounds, DPLogisticRegression, DPRidge
 from discreet.solvers import GradientDescent, Preconditioned
 from discreet.solvers.propagation import average_weights, posterior_weights
 from discreet.solvers.shrinkage import garrote
@@ -128,3 +128,14 @@ def test_an_intercept_within_its_noise_goes_and_a_clear_one_stays(name):
 def test_solvers_as_configured_are_not_denoised():
     """A box of a paper is what was configured, to the last bit: shrinking belongs to names."""
     assert not Preconditioned(GradientDescent(n_steps=5)).denoise
+
+
+def test_columns_that_greedy_steps_did_not_move_hide_none_that_they_did():
+    """A hundred columns that were never chosen say nothing of how noisy the chosen one is."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (3000, 100))
+    y = 0.5 * X[:, 3] + 0.1 * rng.normal(size=3000)
+    model = DPRidge(1.0, 1e-6, bounds=Bounds(features=1.0, target=(-1.0, 1.0)), solver="gcd", ledger=False)
+    assert model.quote(X, y).configured.denoise
+    with seeded(0):
+        assert model.fit(X, y).coef_[3] > 0.1

@@ -57,11 +57,12 @@ def shrunk(found: Solution, curator: "Curator", *, intercept: bool, slopes: bool
     start, features = domain.starting_point, len(squares) - intercept
     units = np.maximum(noise, LEAST)[:, None]
     v = (found.coefficients - start).reshape(len(squares), -1) / units
+    moved = noise[:features] > 0  # greedy steps leave most where they were
     if slopes and features:
         most = PREDICTED[loss.task] / max(float(squares[:features] @ np.square(noise[:features])), LEAST)
         flat = v[:features].ravel()
         v[:features] = (posterior_weights(flat, np.ones(flat.size), 1.0, most=most) * flat).reshape(features, -1)
-    elif typical.likely is not None and intercept and loss.task == "regression" and is_noise(v[:features]):
+    elif typical.likely is not None and intercept and loss.task == "regression" and is_noise(v[:features][moved]):
         v[:features] = 0.0
     if intercept:
         v[-1] = garrote(v[-1], 1.0)
