@@ -310,6 +310,9 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "declared": Case(Recipe("declared", n_steps=3), is_dense=True),
         "diagonal": Case(Recipe("diagonal", n_steps=3), is_dense=True),
         "two Hessians": Case(Recipe(n_steps=2, n_newton=8), epsilon=300.0, is_dense=True),
+        "sizes": Case(
+            Recipe(n_steps=2, n_travel=2, n_newton=3, shares=Shares(sizes=0.05)), epsilon=300.0, is_dense=True
+        ),
         "public moments": Case(
             Recipe(n_steps=8, n_newton=4), losses=PLAIN, near=0.0, is_dense=True, settings=_PUBLIC_MOMENTS
         ),

@@ -17,6 +17,7 @@ RECIPES = {
     "declared": Recipe("declared", n_steps=3),
     "diagonal": Recipe("diagonal", n_steps=3),
     "two Hessians": Recipe(n_steps=2, n_newton=8),
+    "sizes": Recipe(n_steps=2, n_travel=2, n_newton=3, shares=Shares(sizes=0.05)),
     "declared, weighted": Recipe("declared", n_steps=3, n_travel=2, n_newton=2, target_looks=4),
 }
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from discreet import DPLinearSVC, DPLogisticRegression
 from discreet.default import Recipe, Shares
+from discreet.default.weighted import damping, edges_to, end
 from discreet.testing import seeded
 from tests.covering import covering
 
@@ -106,3 +107,35 @@ def test_the_bias_of_several_classes_goes_with_signal():
     assert found[64.0][0] > 0.005
     assert -1e-6 < found[64.0][1] < found[4.0][1] < found[4.0][0] / 3
     assert found[64.0][1] < 5e-4
+
+
+def test_the_end_is_the_edge_of_the_last_shell_with_a_record():
+    edges = edges_to(8.0, 1.0)
+    assert edges[0] <= 1.0 < edges[1]
+    assert edges[-1] == 8.0
+    counts = np.zeros(len(edges) + 1)
+    assert end(counts + 0.3, edges) == edges[0]
+    counts[5] = 1.0
+    assert end(counts - 0.3, edges) == edges[5]
+    counts[-1] = 1.0
+    assert end(counts, edges) == edges[-1]
+
+
+def test_steps_are_damped_by_how_far_the_hessian_bends():
+    """Newton's steps on exp(m) - 20 m from far below jump beyond any margin; damped ones arrive."""
+    margin = -3.0
+    for _ in range(30):
+        move = (20.0 - math.exp(margin)) / math.exp(margin)
+        margin += damping(abs(move)) * move
+    assert math.isclose(margin, math.log(20.0), rel_tol=1e-9)
+    assert damping(0.0) == 1.0
+
+
+def test_limits_are_where_rows_end_where_counts_tell_single_rows():
+    """At a very large budget the table asks for sizes, and nothing is cut or wider than it must be."""
+    X, y = drawn(2000)
+    with seeded(1):
+        model = model_of(epsilon=1e6).fit(X, y)
+    shares = model.certificate_.solver["shares"]
+    assert 0 < shares["sizes"] <= shares["newton"]
+    assert model_of(epsilon=100.0).fit(X, y).certificate_.solver["shares"]["sizes"] == 0

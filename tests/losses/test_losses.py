@@ -151,3 +151,11 @@ def test_offsets_whose_exponential_overflows_are_refused_as_declared():
             with pytest.raises(Unsupported, match="600"):
                 loss.with_offsets(offsets)
         assert loss.with_offsets((-5.0, 5.0)) is not None
+
+
+@pytest.mark.parametrize(("dispersion", "largest"), [(1.0, 1e300), (1e150, 1e140), (1e99, 100.0), (1e-9, 1e101)])
+def test_a_negative_binomial_range_beyond_finite_squares_is_refused(dispersion, largest):
+    """By declared facts, so before anything is charged."""
+    with pytest.raises(Unsupported, match="shorter range"):
+        NegativeBinomial(dispersion).for_targets((0.0, largest), intercept=True)
+    assert NegativeBinomial(1.0).for_targets((0.0, 1e99), intercept=True).largest == 1e99

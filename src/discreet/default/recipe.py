@@ -12,8 +12,9 @@
     weighted      slopes are not clipped any more, and more rows count in full
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
       newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g, each g with less noise;
-                  of many such steps on a loss that bends the second half has a Hessian of its own
+                  a loss that bends has a new L after every few steps
                   g = noisy weighted gradient + penalty'; L has the penalty's Hessian too
+      sizes       where noisy counts tell single rows: R and all limits are where rows, gradients and Hessians end
     corners       a penalty that is not smooth: v <- argmin of penalty + (. - v)^T L (. - v) / 2 after each of these
 
 ``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss (of counts about their mean), C =
@@ -33,7 +34,7 @@ Privacy
 -------
 Relation and sensitivity: ``noisy_magnitudes``, ``noisy_mean``, ``noisy_mean_squares``, ``noisy_second_moment``,
 ``noisy_gradient``, for the shares of two classes ``noisy_coordinate_gradient``, ``noisy_curvature``,
-``noisy_squared_slopes``, ``noisy_weighted_gradient`` and, for a numeric target,
+``noisy_squared_slopes``, ``noisy_shells``, ``noisy_weighted_gradient`` and, for a numeric target,
 ``noisy_share_within`` and ``noisy_coordinate_gradient`` or ``noisy_target_moments``: each proven at the curator, on
 records recoded by public and released values, which maps neighboring tables to neighboring tables (``Curator.recode``).
 Mechanism: Gaussian noise, each answer with its share of mu^2.
@@ -46,6 +47,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -64,7 +66,7 @@ from discreet.default.target import (
     search_releases,
     search_target,
 )
-from discreet.default.weighted import Step, Weighted, columns, flat, inside
+from discreet.default.weighted import Step, Weighted, columns, flat, inside, to_the_end
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, slope_at_zero
 from discreet.losses.classification import contrasts
@@ -117,8 +119,8 @@ WEIGHTED_REACH = 64.0
 """Rows longer than this many typical ones are shrunk also by weighted steps: it bounds the lattice."""
 FORGOTTEN = 1 / 2
 """What a Newton step leaves of the error before it, about: the Hessian is noisy, and changes on the way."""
-TWO_HESSIANS = 8
-"""Newton steps from which on a second Hessian is taken halfway."""
+STEPS_PER_HESSIAN = 3
+"""Newton steps that a Hessian serves at least."""
 SLACK = 4.0
 """Rows up to so many times the radius add as much to a clipped step as one at the radius; longer ones less."""
 CALIBRATIONS = 2
@@ -137,9 +139,9 @@ class Shares:
         For a numeric target's place, where in their ranges features are, centers, scales and the second moment.
     calibration : float
         For calibration; 0: none.
-    slope, bound, travel, hessian, newton : float
-        For the size of slopes without a bound; for the second moment of weighted rows and the steps that it bounds; for
-        a Hessian and its Newton steps.
+    slope, sizes, bound, travel, hessian, newton : float
+        For the size of slopes without a bound; in its place for counts of records by their size; for the second moment
+        of weighted rows and the steps that it bounds; for Hessians and their Newton steps.
 
     Examples
     --------
@@ -155,6 +157,7 @@ class Shares:
     moment: Weight = 0.12
     calibration: Weight = 0.07
     slope: Weight = 0.01
+    sizes: Weight = 0.0
     bound: Weight = 0.04
     travel: Weight = 0.06
     hessian: Weight = 0.06
@@ -277,19 +280,21 @@ class Recipe:
 
     def _weighted_releases(self, loss: Loss) -> Iterator[Release]:
         """List what the weighted steps ask, in their order."""
-        shares, half, hessians = self.shares, self.n_newton // 2, self._hessians(loss)
-        numbers = loss.task == "regression"
-        slopes = [_share("noisy_squared_slopes", 1, shares.slope / 2, dimension=1)] if numbers else []
-        newton = [_share("noisy_weighted_gradient", 1, share) for share in newton_shares(self.n_newton, shares.newton)]
-        if self._travels(loss):
+        shares, blocks, travels = self.shares, self._blocks, self._travels(loss)
+        if travels:
             yield _share("noisy_second_moment", 1, shares.bound)
-        if newton:
-            yield from slopes
-        if self._travels(loss):
             yield _share("noisy_weighted_gradient", self.n_travel, shares.travel)
-        if newton:
-            hessian = _share("noisy_curvature", 1, shares.hessian / hessians)
-            yield from (hessian, *newton[:half], *slopes, *[hessian] * (hessians - 1), *newton[half:])
+        looks = travels + len(blocks)
+        if blocks and shares.sizes:
+            yield _share("noisy_shells", 1 + looks, shares.sizes)
+        elif blocks and loss.task == "regression":
+            yield _share("noisy_squared_slopes", looks, shares.slope, dimension=1)
+        parts = iter(newton_shares(self.n_newton, 1.0))
+        for at, count in enumerate(blocks):
+            block = [next(parts) for _ in range(count)]
+            if at == 0 or not loss.quadratic:
+                yield _share("noisy_curvature", 1, shares.hessian * (1.0 if loss.quadratic else math.fsum(block)))
+            yield from (_share("noisy_weighted_gradient", 1, shares.newton * part) for part in block)
 
     def _looks(self, domain: Domain, loss: Loss) -> int:
         """Return how often a target is looked for: one that may move, where an intercept may follow it."""
@@ -299,9 +304,12 @@ class Recipe:
         """Say whether the shares of classes are asked for, so that an intercept starts where they put it."""
         return loss.task == "classification" and domain.intercept and domain.start is None and self.shares.target > 0
 
-    def _hessians(self, loss: Loss) -> int:
-        """Return how many Hessians are asked for: a second one halfway of many steps on a loss that bends."""
-        return 1 if loss.quadratic or self.n_newton < TWO_HESSIANS else 2
+    @property
+    def _blocks(self) -> list[int]:
+        """How many Newton steps follow each look at slopes or sizes, and each Hessian of a loss that bends."""
+        count = max(1, self.n_newton // STEPS_PER_HESSIAN)
+        ends = [self.n_newton * at // count for at in range(count + 1)]
+        return [end - begin for begin, end in pairwise(ends)] if self.n_newton else []
 
     def _calibrates(self, loss: Loss) -> bool:
         """Say whether the predictor is calibrated: that of one output, whose law between rows is known."""
@@ -484,38 +492,30 @@ class Recipe:
     ) -> Solution:
         """Take steps on weighted gradients of rows that are not shrunk: with a bound on their Hessian, then with it."""
         recoding = self._whole_rows(rows, admitted)
-        linear = affine(recoding, admitted)[0]
         assert recoding.reach is not None
         reach = min(self.weight_radius * rows.length, recoding.reach)
-        run = Weighted(
-            curator,
-            loss,
-            Units.of(loss, rows.target),
-            recoding,
-            admitted,
-            penalty,
-            n,
-            reach,
-            0 if loss.movable_target else self.n_steps,
-        )
+        if self.n_newton and self.shares.sizes:
+            recoding, reach = to_the_end(curator, loss, recoding, reach, rows.length)
+        skipped, units = 0 if loss.movable_target else self.n_steps, Units.of(loss, rows.target)
+        run = Weighted(curator, loss, units, recoding, admitted, penalty, n, reach, skipped)
+        run.length, run.slope_limit = rows.length, self.slope_limit
+        start, linear = recoding.recoded(found.coefficients), affine(recoding, admitted)[0]
+        assert start is not None
+        v, metric, taken = run.centered(columns(start)), None, list[Step]()
         bound = run.bound() if self._travels(loss) else None
         curator.recode(recoding, loss=loss)
-        start = recoding.recoded(found.coefficients)
-        assert start is not None
-        v, metric = run.centered(columns(start)), None
-        taken: list[Step] = []
-        if self.n_newton and loss.task == "regression":
-            run.limit_slopes(v, self.slope_limit)
+        limited = self.n_newton > 0 and (self.shares.sizes > 0 or loss.task == "regression")
+        limit = run.limit_sizes if self.shares.sizes else run.limit_slopes
         if bound is not None:
+            if limited:
+                limit(v)
             v, _ = run.steps(v, bound, self.n_travel, momentum="nesterov")
-        if self.n_newton:
-            metric = run.hessian(v, bound)
-            v, taken = run.steps(v, metric, self.n_newton // 2, momentum=0.0)
-            if loss.task == "regression":
-                run.limit_slopes(v, self.slope_limit)
-            if self._hessians(loss) > 1:
-                metric, taken = run.hessian(v, bound), []
-            v, later = run.steps(v, metric, self.n_newton - self.n_newton // 2, momentum=0.0)
+        for block, count in enumerate(self._blocks):
+            if limited:
+                limit(v)
+            if metric is None or not loss.quadratic:
+                metric, taken = run.hessian(v, bound, is_near=block > 0), []
+            v, later = run.steps(v, metric, count, momentum=0.0)
             taken += later
         w = recoding.coefficients(flat(v)) if run.at_corner is None else run.at_corner
         if found.trace is None or metric is None:

@@ -13,6 +13,7 @@ from typing import Any
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.default.recipe import Recipe, Shares
+from discreet.default.weighted import WIDEST
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.schema.columns import FEWEST_KNOTS, KNOTS
@@ -161,6 +162,8 @@ SHARES = (
     Setting("moment", Shares.moment, reason="p^2 numbers; more of it starves the steps"),
     Setting("calibration", Shares.calibration, reason="two numbers"),
     Setting("slope", 0.0, numbers=Shares.slope, reason="one number"),
+    Setting("sizes", lambda s: (TOLD * s.n / s.total) ** 2 * (TOLD * s.n <= math.sqrt(Shares.slope) * s.total),
+            reason="counts that tell single rows say where sizes end: wider limits would be noise alone"),
     Setting("bound", Shares.bound, reason="p^2 numbers of rows that are not shrunk; these four with such steps"),
     Setting("travel", Shares.travel, reason="Newton steps forget its noise"),
     Setting("hessian", Shares.hessian, reason="p^2 numbers at the estimate"),
@@ -176,6 +179,8 @@ COORDINATES = {
     "full": {},
 }
 """What differs in coordinates of less signal: scales alone need more steps."""
+TOLD = 60.0
+"""The signal of one record from which on each of about a dozen counts tells single rows: a noise of an eighth."""
 LEAST_TRAVEL = 10
 """Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
 LOOKED_FOR = 8.0
@@ -227,8 +232,6 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     return Recipe(coordinates, Shares(**shares), **whole, **values)
 
 
-WIDEST = 1e3
-"""Radii and clips where there is no noise: they hold nothing back. Of shares before Newton steps a part is left."""
 COUNTS = ("n_steps", "n_travel", "n_newton", "target_looks")
 
 

@@ -1,4 +1,9 @@
-"""Steps on weighted gradients of rows that are not shrunk: a metric from released values, and steps in it."""
+"""Steps on weighted gradients of rows that are not shrunk: limits and a metric from released values, and steps in it.
+
+What a record adds to an answer is limited by a guess from the signal, or, where counts of records by their size have so
+little noise that they tell single ones, by where these end: limits then cut nothing, and are no larger than they must
+be. So no bias is left in the limit of no noise, and noise is that of the rows as they are.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from discreet.bounds import Domain
-from discreet.curator import Recoding
+from discreet.curator import Edges, Recoding
 from discreet.default.rows import Units
 from discreet.losses.base import Loss
 from discreet.losses.classification import contrasts
@@ -32,14 +37,24 @@ FREE = 1e-2
 LONGEST_STEP = 3.0
 """A step moves the predictor by at most this many deviations: a Hessian from afar misleads."""
 
+WIDEST = 1e3
+"""Radii and clips where there is no noise, in typical sizes: they hold nothing back."""
+FINE = math.sqrt(math.sqrt(2.0))
+"""Edges of shells grow by this factor."""
+NONE = np.empty(0)
+
 
 @dataclass(frozen=True)
 class Metric:
-    """A symmetric matrix by its eigenvalues, and the edge of its noise's spectrum."""
+    """A symmetric matrix by its eigenvalues, and the edge of its noise's spectrum.
+
+    A move by d changes it by a factor of at most exp(``bends`` |d|); 0: that is not known.
+    """
 
     values: Floats
     vectors: Floats
     edge: float
+    bends: float = 0.0
 
     @property
     def safe(self) -> Floats:
@@ -81,18 +96,19 @@ class Weighted:
         self._admitted, self._penalty = admitted, penalty
         self._n, self._reach, self._pull = n, reach, ridge_in(penalty, recoding, admitted)
         self._clip, self._basis = loss.lipschitz * reach, contrasts(loss.n_outputs)
+        self._largest_hessian, self._bends, self._least = math.inf, 0.0, 0.0
         self._noises = noises(curator, "noisy_weighted_gradient")[skip:]
+        self._hessian_noises = noises(curator, "noisy_curvature")
         self.at_corner: Floats | None = None
+        self.length, self.slope_limit = reach, math.inf
 
     def centered(self, v: Floats) -> Floats:
         """Return coefficients without what all outputs share: it changes no probability, and is noise alone."""
         return v if v.shape[1] == 1 else v @ self._basis @ self._basis.T
 
-    def limit_slopes(self, v: Floats, deviations: float) -> None:
+    def limit_slopes(self, v: Floats) -> None:
         """Cut slopes at so many deviations of those at v, by a noisy sum of their squares."""
-        curator = self._curator
-        bound = curator.domain.target_bound
-        steepest = self._loss.lipschitz_for(bound, bound if self._loss.movable_target else math.inf)
+        curator, steepest, deviations = self._curator, self._steepest, self.slope_limit
         most = min(WIDEST_RESIDUAL * self._units.slope, steepest) ** 2
         square = curator.noisy_squared_slopes(flat(v), clip=most)
         noise = noises(curator, "noisy_squared_slopes")[-1] / curator.budget.neighbors.sum_factor * most
@@ -100,6 +116,25 @@ class Weighted:
         self._clip = min(deviations * deviation, steepest) * self._reach
         if self._loss.log_link:  # predicted counts have no useful bound: nor has a step that multiplies them
             self._curvature, self._longest = min(self._curvature, deviations * self._units.curvature), 1.0
+
+    def limit_sizes(self, v: Floats) -> None:
+        """Limit gradients and Hessians of records to where these end at v, by noisy counts of larger ones."""
+        units, several, length = self._units, len(self._basis) > 1, self.length
+        bend, slope = min(COUPLED if several else self._curvature, WIDEST * units.curvature), WIDEST * units.slope
+        scores = edges_to(min(self._steepest, slope) * self._reach, units.slope * length / WIDEST)
+        hessians = edges_to(bend * self._reach**2, units.curvature * length**2 / WIDEST)
+        shells = self._curator.noisy_shells(flat(v), edges=Edges(NONE, hessians, scores, NONE), reach=self._reach)
+        is_self_concordant = self._loss.sigmoid_link or self._loss.softmax_link or self._loss.log_link
+        self._bends, self._least = self._reach * is_self_concordant, 1.0 / self._n
+        self._clip, self._largest_hessian = end(shells.scores, scores), end(shells.hessians, hessians)
+        if self._loss.log_link:
+            self._longest = 1.0
+
+    @property
+    def _steepest(self) -> float:
+        """The largest slope that declared targets allow."""
+        bound = self._curator.domain.target_bound
+        return float(self._loss.lipschitz_for(bound, bound if self._loss.movable_target else math.inf))
 
     def bound(self) -> Metric:
         """Return a bound on the weighted losses' Hessian: their largest curvature times the rows' second moment.
@@ -114,16 +149,17 @@ class Weighted:
         shared = np.asarray(np.kron(np.eye(self._basis.shape[1]), second), dtype=np.float64)
         return self._metric(shared, noise * math.sqrt(2.0 * len(second)))
 
-    def hessian(self, v: Floats, bound: Metric | None) -> Metric:
+    def hessian(self, v: Floats, bound: Metric | None, *, is_near: bool) -> Metric:
         """Return the noisy Hessian of the weighted losses at v, in contrasts of the outputs, with a part of its bound.
 
-        Where a loss is flat at v, as Huber's is far from its target, the Hessian alone would be no limit to a step.
+        Where a loss is flat at v, as Huber's is far from its target, the Hessian alone would be no limit to a step;
+        near the optimum, with steps that know how the Hessian bends, it is one: rare categories are nearly separated.
         """
         curator, (outputs, p) = self._curator, (len(self._basis), len(v))
-        clip = (COUPLED if outputs > 1 else self._curvature) * self._reach**2
+        clip = min((COUPLED if outputs > 1 else self._curvature) * self._reach**2, self._largest_hessian)
         asked = curator.noisy_curvature(flat(v), clip=clip, reach=self._reach) / self._n
-        noise = noises(curator, "noisy_curvature")[-1] / self._root * clip / self._n
-        least = 0.0 if bound is None else CURVED * bound.matrix
+        noise = self._hessian_noises.pop(0) / self._root * clip / self._n
+        least = 0.0 if bound is None or (is_near and self._bends) else CURVED * bound.matrix
         if outputs == 1:
             return self._metric(asked + least, noise * math.sqrt(2.0 * p))
         ends = [self._basis[k] - self._basis[other] for k in range(outputs) for other in range(k + 1, outputs)]
@@ -138,7 +174,7 @@ class Weighted:
     def _metric(self, matrix: Floats, edge: float) -> Metric:
         if self._pull is not None:
             matrix = matrix + np.kron(np.eye(self._basis.shape[1]), self._pull.hessian)
-        return Metric(*np.linalg.eigh(matrix), edge)
+        return Metric(*np.linalg.eigh(matrix), edge, self._bends)
 
     def steps(self, v: Floats, metric: Metric, count: int, *, momentum: Momentum) -> tuple[Floats, list[Step]]:
         """Take steps from v, (p, K); return where they end, and what each did."""
@@ -153,11 +189,14 @@ class Weighted:
             gradient = gradient if self._pull is None else gradient + columns(self._pull.gradient(flat(ahead)))
             along = metric.vectors.T @ (gradient @ basis).T.ravel()
             noise = self._noises.pop(0) * self._clip / self._n
-            factors = posterior_weights(along, safe, noise, safe >= 2.0 * metric.edge)
+            factors = posterior_weights(along, safe, noise, safe >= 2.0 * metric.edge, least=self._least)
             taken.append(Step(factors, noise))
             move = project(metric.vectors @ (factors * along), self._longest)
             w = ahead - move.reshape(basis.shape[1], -1).T @ basis.T
-            path.move(ahead, w if self._penalty.ridge else self._inside(w, metric))
+            w = w if self._penalty.ridge else self._inside(w, metric)
+            if metric.bends:
+                w = ahead + damping(metric.bends * float(np.linalg.norm((w - ahead) @ basis))) * (w - ahead)
+            path.move(ahead, w)
         return path.w, taken
 
     def _inside(self, v: Floats, metric: Metric) -> Floats:
@@ -181,6 +220,43 @@ def inside(penalty: Penalty, w: Floats, hessian: Floats, recoding: Recoding, adm
     back = np.linalg.inv(affine(recoding, admitted)[0] / recoding.target_scale)
     back = np.kron(np.eye(columns(w).shape[1]), back)
     return metric_prox(w, back.T @ hessian @ back, penalty)
+
+
+def damping(change: float) -> float:
+    """Return the part log(1 + a) / a of a Newton step that descends always, a = ``bends`` times its length.
+
+    Sun & Tran-Dinh 2018, *Generalized self-concordant functions*. Near the optimum it is the whole step.
+    """
+    return math.log1p(change) / change if change > 0 else 1.0
+
+
+def to_the_end(
+    curator: "Curator", loss: Loss, recoding: Recoding, reach: float, length: float
+) -> tuple[Recoding, float]:
+    """Return the map with rows in full up to where they end, by noisy counts of longer ones, and that length.
+
+    Rows that end before a typical length are stretched to it, as the lattice has room for: an L2 penalty that outweighs
+    them made them short.
+    """
+    curator.recode(recoding, loss=loss, once=True)
+    edges = edges_to(reach, length / WIDEST)
+    counts = curator.noisy_shells(np.zeros(curator.domain.shape), edges=Edges(edges, NONE, NONE, NONE), reach=reach)
+    longest = end(counts.lengths, edges)
+    matrix = np.ones(curator.domain.n_features) if recoding.matrix is None else recoding.matrix
+    reach = max(length, longest)
+    return replace(recoding, matrix=matrix * (reach / longest), reach=reach), reach
+
+
+def edges_to(stop: float, start: float) -> Floats:
+    """Return edges of shells that grow up to ``stop``, the first not above ``start``."""
+    count = math.ceil(max(0.0, math.log(stop / start) / math.log(FINE)))
+    return np.asarray(stop * FINE ** np.arange(-count, 1))
+
+
+def end(counts: Floats, edges: Floats) -> float:
+    """Return the edge of the last shell with a record in it, of noisy counts that tell single ones."""
+    filled = np.flatnonzero(counts[:-1] > 1 / 2)
+    return float(edges[filled[-1] if len(filled) else 0]) if counts[-1] <= 1 / 2 else float(edges[-1])
 
 
 def columns(v: Floats) -> Floats:

@@ -40,6 +40,8 @@ from discreet.typing import Floats
 
 LARGEST_LIMIT = 700.0
 """exp of more is no finite number."""
+LARGEST_SPREAD = 1e100
+"""Counts, times their dispersion: squares and cubes of more are no finite numbers."""
 
 
 def _limit(limit: float) -> float:
@@ -229,6 +231,16 @@ class NegativeBinomial(_NegativeBinomialFields, _Capped):
     @checked
     def __new__(cls, dispersion: Positive, limit: Positive = 5.0, largest: Positive = 100.0) -> Self:
         return super().__new__(cls, float(dispersion), _limit(limit), float(largest))
+
+    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
+        """Return the loss whose T is the end of this range, where T and a T have squares that are finite numbers."""
+        loss = super().for_targets(ends, intercept=intercept)
+        if not max(1.0, self.dispersion) * loss.largest <= LARGEST_SPREAD:
+            raise Unsupported(
+                "the declared range of counts times the dispersion is beyond 1e100: declare a shorter range or a "
+                "smaller dispersion"
+            )
+        return loss
 
     @property
     def prediction_limit(self) -> float:

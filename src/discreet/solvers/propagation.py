@@ -110,19 +110,20 @@ def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
 
 
 def posterior_weights(
-    q: Floats, values: Floats, noise: float, clear: Booleans | None = None, most: float = math.inf
+    q: Floats, values: Floats, noise: float, clear: Booleans | None = None, most: float = math.inf, least: float = 0.0
 ) -> Floats:
     """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
 
     Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l. The mixture's
-    mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise.
+    mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise. No x is
+    below ``least``: 1 / n, the sampling error, by which an optimum differs from any guess.
     """
     if noise == 0:
         return np.asarray(1.0 / values)
     known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
     if not known.any():
         return np.zeros(len(q))
-    x = VARIANCES * (noise**2 / float(values[known].mean()))
+    x = np.maximum(VARIANCES * (noise**2 / float(values[known].mean())), least)
     variances = np.multiply.outer(x, values) + noise**2
     logs = -0.5 * (np.log(variances) + q**2 / variances)
     likelihood = np.exp(logs - logs.max(axis=0))
