@@ -475,7 +475,11 @@ class Recipe:
             penalty=penalty, n=n, start=rows.margin,
         )  # fmt: skip
         trace = CalibratedTrace(found.trace, done.share, done.deviations)
-        return Solution(done.coefficients, trace, found.estimate)
+        estimate = found.estimate
+        before = None if estimate is None else estimate.noise
+        if estimate is not None and before is not None:
+            estimate = replace(estimate, noise=lambda: done.share**2 * before())
+        return Solution(done.coefficients, trace, estimate)
 
     def _inside(self, loss: Loss, rows: Rows, penalty: Penalty, found: Solution, admitted: Domain) -> Floats:
         """Return what a penalty with corners makes of coefficients whose Hessian is about the rows' second moment."""
@@ -523,9 +527,14 @@ class Recipe:
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)
         used = [step.factors for step in taken]
         steps = DirectionsTrace.of_steps(metric.vectors, used, curved, [step.noise for step in taken])
-        parts = (found, steps, left_after_steps(used, curved), linear)
+        parts = (found, steps, left := left_after_steps(used, curved), linear)
         trace = RefinedTrace(*parts) if loss.n_outputs == 1 else ContrastsTrace(*parts, contrasts(loss.n_outputs))
-        return Solution(w, trace, found.estimate)
+        estimate = found.estimate
+        before = None if estimate is None else estimate.noise
+        if estimate is not None and before is not None:
+            kept = (steps.vectors * left) @ steps.vectors.T
+            estimate = replace(estimate, noise=lambda: kept @ before() @ kept + steps.covariance)
+        return Solution(w, trace, estimate)
 
     def settings(self) -> dict[str, object]:
         """Return its public settings, for the certificate."""

@@ -22,7 +22,15 @@ from discreet.solvers.coordinates import (
     public_features,
 )
 from discreet.solvers.propagation import posterior_weights
-from discreet.solvers.traces import DescentTrace, DirectionsTrace, Spectrum, StageTrace, steps_of
+from discreet.solvers.traces import (
+    DescentTrace,
+    DirectionsTrace,
+    Spectrum,
+    StageTrace,
+    curvature_of_margins,
+    moved_by_moment,
+    steps_of,
+)
 from discreet.typing import Floats
 
 PREDICTED = {"classification": 4.0, "regression": 0.05}
@@ -109,22 +117,36 @@ class Rows:
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
         """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""
-        inner = Solution(v, steps if loss.task == "classification" else self._forgetting(steps, loss, self.moment))
+        inner = Solution(v, steps if loss.task == "classification" else self._noise(v, steps, loss))
         trace = StageTrace(inner, self.recoding, admitted, loss, self.spectrum)
         typical = Typical(self.length, 1.0, np.diag(self.moment).copy())
-        estimate = Estimate(self.recoding, typical, self.spectrum, target=self.target)
+        noise = (lambda: self._noise(v, steps, loss).covariance) if v.ndim == 1 else None
+        estimate = Estimate(self.recoding, typical, self.spectrum, self.target, noise, steps.count)
         return Solution(self.recoding.coefficients(v), trace, estimate)
 
-    def _forgetting(self, steps: DescentTrace, loss: Loss, moment: Floats) -> DirectionsTrace:
+    def _noise(self, v: Floats, steps: DescentTrace, loss: Loss) -> DirectionsTrace:
+        """Return what noise in the steps and in the released moment did to v, of one output."""
+        if self.spectrum is None:
+            return self._forgetting(steps, loss, self.moment)
+        shares, vectors = self.spectrum.shares, self.spectrum.vectors
+        return self._forgetting(steps, loss, (vectors * shares) @ vectors.T, v)
+
+    def _forgetting(self, steps: DescentTrace, loss: Loss, moment: Floats, v: Floats | None = None) -> DirectionsTrace:
         """Return the noise along a moment's directions: each forgets by its curvature, as far as clips leave it.
 
-        Residuals are taken for Gaussian and as wide as the target.
+        Residuals are taken for Gaussian and as wide as the target. With v, of whose rows the moment is the spectrum's,
+        noise in the released moment counts too.
         """
         values, vectors = np.linalg.eigh(moment)
         taken = steps_of(steps, self.length)
         units = Units.of(loss, self.target)
         left = units.curvature * math.erf(min(taken.slope, loss.lipschitz) / (math.sqrt(2.0) * units.slope))
-        return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)))
+        if v is None or self.spectrum is None:
+            return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)))
+        if loss.sigmoid_link:
+            left = curvature_of_margins(self.spectrum, loss, v, taken)
+        moved = moved_by_moment(self.spectrum, v[:, np.newaxis], taken, left)[:, 0]
+        return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)) + moved)
 
 
 def declared_features(domain: Domain) -> Standardization:

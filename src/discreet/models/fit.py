@@ -598,11 +598,15 @@ def fit_model(
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
-    cones = getattr(X, "cones", ())
+    cones, curves = getattr(X, "cones", ()), getattr(X, "curves", ())
 
     def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
         opened = data.open(priced, fit.loss, start=domain.start, moments=domain.moments)
         solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
+        if curves:
+            from discreet.models.smoothing import smoothed  # here: arrays have no curves
+
+            solution = smoothed(solution, curves, ready.domain, fit.loss)
         if cones:
             from discreet.models.monotone import monotone  # here: arrays have no schema
 

@@ -44,7 +44,12 @@ def with_terms(terms: str, stream: TableStream, estimator: DPLinearModel) -> Tab
     if getattr(estimator, "inference", None) or estimator.solver != "auto":
         return stream
     knots, reason = _chosen(stream, estimator)
-    return stream.declared_by(schema if knots is None else schema.with_curves(knots), reason)
+    if knots is None:
+        return stream.declared_by(schema, reason)
+    stream = stream.declared_by(schema.with_curves(knots), reason)
+    places = Layout(stream.schema).curves
+    stream.curves = [places[name] for name in places if stream.schema.columns[name] != schema.columns[name]]
+    return stream
 
 
 def _chosen(stream: TableStream, estimator: DPLinearModel) -> tuple[int | None, str]:

@@ -7,7 +7,7 @@ the caller gives: nothing is read of the records of the fit.
 
 The noise of an effect is a sum over coefficients. Bands take their noises for independent, as those of a curve's bends
 are where values are spread evenly over the range. Where they crowd a part of it, features repeat each other there and
-have noises that offset each other, so that bands are too wide.
+have noises that offset each other, so that bands are too wide, up to about twice.
 """
 
 import textwrap

@@ -38,6 +38,7 @@ choices, by what they cost about (q^2 and 1/4 of a Gaussian's), while the price 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -135,12 +136,18 @@ ONE_SHOT = ("noisy_minimizer", "perturb_objective", "perturbed_minimizer")
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was released of the shape of the records, and the map that it makes."""
+    """What was released of the shape of the records, and the map that it makes.
+
+    ``noise`` computes the covariance of what noise did to the coefficients of mapped records, of one output, where that
+    is known; ``count`` is the number of records, public or noisy.
+    """
 
     recoding: Recoding
     typical: Typical
     spectrum: Spectrum | None = None
     target: "Target" = field(default_factory=lambda: Target())
+    noise: Callable[[], Floats] | None = None
+    count: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -446,7 +453,7 @@ def whiten(
     """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the cleaned second moment of standardized rows.
 
     Eigenvalues below the edge of the noise do not stand out of it: what they are in all is known, and for the moment of
-    whitened rows each is nothing.
+    whitened rows each is nothing; for the trace of the noise, its part of that.
     """
     noisy, vectors = np.linalg.eigh(second)
     values, clear = cleaned(noisy, edge), noisy > edge
@@ -463,8 +470,8 @@ def whiten(
     recoding = replace(standard, matrix=matrix, reach=farther * length if math.isfinite(standard.row_norm) else None)
     ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
     farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
-    shares, directions = np.linalg.eigh(moment)
-    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length)
+    shares, directions = np.linalg.eigh((inside * values) @ inside.T)
+    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length, second)
     return Whitening(recoding, length, moment, widest, mean, spectrum)
 
 

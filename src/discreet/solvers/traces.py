@@ -153,10 +153,10 @@ GRID = 128
 class Spectrum:
     """Whitened rows: the eigenvalues and vectors of their second moment, and their mean.
 
-    Directions that are not distinguished from noise have eigenvalue 0: features that add up to a constant are flat.
+    Directions that are not distinguished from noise have what is known of them in all: their eigenvalues, cleaned.
     ``farthest`` is how long rows at the end of a feature's range are, over a typical row's length; ``kept`` are
-    the eigenvalues that whitening divided by, before it, ``deviation`` the noise of an entry of that moment, and
-    ``length`` a typical row's.
+    the eigenvalues that whitening divided by, ``standard`` the second moment before it, as released, ``deviation`` the
+    noise of its entries, and ``length`` a typical row's.
     """
 
     shares: Floats
@@ -166,6 +166,7 @@ class Spectrum:
     kept: Floats
     deviation: float
     length: float
+    standard: Floats
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def deviations(spectrum: Spectrum, linear: Floats, loss: Loss, v: Floats, steps:
     variances = np.array(
         [row @ np.interp(h * spectrum.shares, grid, gains) for row, h in zip(squares, bends, strict=True)]
     )
-    moved = _moved(spectrum, squares, v.reshape(len(v), -1), steps, typical)
+    moved = squares @ moved_by_moment(spectrum, v.reshape(len(v), -1), steps, typical)
     if outputs > 1:  # a common shift of all classes' margins changes nothing, so nothing forgets its noise
         variances += (gains[0] * squares.sum(axis=1) - variances) / outputs
         return np.asarray(np.sqrt(steps.deviation**2 * np.tile(variances[:, None], outputs) + moved))
@@ -206,14 +207,16 @@ def deviations(spectrum: Spectrum, linear: Floats, loss: Loss, v: Floats, steps:
     return np.asarray(np.sqrt(steps.deviation**2 * variances + moved[:, 0]))
 
 
-def _moved(spectrum: Spectrum, squares: Floats, columns: Floats, steps: Steps, typical: float) -> Floats:
-    """Variances, one column per output, of what noise in the released moment does."""
+def curvature_of_margins(spectrum: Spectrum, loss: Loss, v: Floats, steps: Steps) -> float:
+    """Return E f'' of one output at the released model, as far as clips leave it."""
+    return _margins(spectrum, loss, v.reshape(len(v), -1), steps.slope).curvature()
+
+
+def moved_by_moment(spectrum: Spectrum, columns: Floats, steps: Steps, typical: float) -> Floats:
+    """Return the variances, (directions, outputs), of what noise in the released moment does to coefficients."""
     lengths = (np.square(spectrum.vectors.T @ columns) / spectrum.kept[:, None]).sum(axis=0)
-    shares = (
-        1.0 - spectrum.kept.min() / spectrum.kept
-    )  # of all directions: the steps were taken in them, distinguished from noise or not
-    left = left_of_start(steps.momenta, steps.averages, steps.size * typical * shares)
-    return np.asarray(np.multiply.outer(squares @ (left**2 / spectrum.kept), spectrum.deviation**2 * lengths))
+    left = left_of_start(steps.momenta, steps.averages, steps.size * typical * spectrum.shares)
+    return np.asarray(np.multiply.outer(left**2 / spectrum.kept, spectrum.deviation**2 * lengths))
 
 
 def margins_of(spectrum: Spectrum, v: Floats) -> tuple[float, float]:
@@ -452,6 +455,11 @@ class DirectionsTrace:
         for used, noise in zip(weights, noises, strict=True):
             variances = np.square(1.0 - curved * used) * variances + np.square(used * noise)
         return cls(vectors, variances)
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the coordinates."""
+        return np.asarray((self.vectors * self.variances) @ self.vectors.T)
 
     def deviations(self) -> Floats:
         """Return the deviation of each coordinate."""

@@ -202,6 +202,8 @@ class RecordStream(ABC):
     """Which of "weights" and "offsets" each block brings."""
     cones: Sequence[Cone] = ()
     """What is declared of the shape of effects."""
+    curves: Sequence[Integers] = ()
+    """The places of lines, each with its bends after it, of effects that are curves by the model's choice."""
     is_named: bool = True
     """Whether ``columns`` are names that declarations may use."""
     rows_per_record: int = 1

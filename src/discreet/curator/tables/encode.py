@@ -500,6 +500,13 @@ class Layout:
         return tuple(_cone(kind, *part) for kind, part in kinds if kind.monotone is not None)
 
     @property
+    def curves(self) -> dict[str, Integers]:
+        """Where the line of each curve stands, and its bends after it."""
+        curved = {name: part for name, part in self._parts.items() if isinstance(part[0], CurveEncoding)}
+        counts = {name: len(encoding.features) - len(encoding.factors) for name, (encoding, _) in curved.items()}
+        return {name: place.start + np.arange(counts[name] + 1) for name, (_, place) in curved.items()}
+
+    @property
     def places(self) -> dict[str, slice]:
         """Where each column's own features stand."""
         return {name: place for name, (_, place) in self._parts.items()}

@@ -1,0 +1,148 @@
+"""Shrink the bends of curves that a model chose by what is noise and sampling error in them, so that lines stay lines.
+
+The released coefficients a of standardized features are those of a curve's line and of its bends b. By what was
+released, b is off by a normal error with a known covariance C: a part of what noise did to it, and the sampling error
+of n records. Empirical Bayes, column by column:
+
+    b_hat = b + N(0, C),     b ~ N(0, x I),     x ~ a mixture over a grid of variances with 0 in it
+    b_new = E[b | b_hat],    line_new = line + f (b_hat - b_new)
+
+The weights of the mixture are those under which the bends of all columns together are likeliest, as those of
+``posterior_weights`` are for single coefficients. Where all effects are lines, the weight is at x = 0 and no bend is
+left, so that a curve costs little more than a line; a clear bend is kept whole, and x grows against C with the signal.
+
+f regresses bends on their own line and on the constant, by the released second moment of the rows: what bends say of
+the line is kept. Of that moment few entries are used, each with little noise; its inverse would use all of it.
+Post-processing of released and declared numbers: it costs no budget. A fit with ``inference``, and a curve that the
+schema declares, keep their coefficients.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.bounds import Domain
+from discreet.curator import Recoding
+from discreet.losses.base import Loss
+from discreet.solvers.base import Solution, Trace
+from discreet.solvers.calibration import mean_curvature
+from discreet.solvers.coordinates import Estimate, filtered_mean
+from discreet.solvers.propagation import ROUNDS, VARIANCES, affine
+from discreet.solvers.traces import Spectrum, margins_of
+from discreet.typing import Floats, Integers
+
+NOISE = 0.25
+"""The part of the noise's variance that counts: steps that noise keeps from coming to rest leave bends too small, so
+that shrinking them by all of it would shrink twice."""
+LEAST_RESIDUAL = 0.05
+"""The least part of a number's variance that is taken to be left of it."""
+CORRELATION = 0.3
+"""How large the square of a correlation between a line and one of its bends is about, before the rows are looked at."""
+
+
+@dataclass(frozen=True)
+class SmoothedTrace:
+    """A run of whose noise, in each coefficient, a part is left."""
+
+    before: Solution
+    left: Floats
+
+    def deviations(self) -> Floats | None:
+        """Return what is left in training coordinates."""
+        return None if self.before.noise is None else self.left * self.before.noise
+
+    def deviations_in(self, units: Recoding) -> Floats | None:
+        """Return what is left for records before the map ``units``."""
+        noise = self.before.noise_in(units)
+        return None if noise is None else self.left * noise
+
+
+@dataclass(frozen=True)
+class Bends:
+    """A curve's bends: their places and their line's, how they follow it, and the covariance of their errors."""
+
+    places: Integers
+    own: Integers
+    follow: Floats
+    values: Floats
+    vectors: Floats
+
+    def along(self, a: Floats) -> Floats:
+        """Return the bends along the directions of their errors."""
+        return np.asarray(self.vectors.T @ a[self.places])
+
+
+def smoothed(solution: Solution, curves: Sequence[Integers], domain: Domain, loss: Loss) -> Solution:
+    """Return the solution with the bends of ``curves`` (places of the line and of its bends) shrunk.
+
+    Nothing changes where the error of the coefficients is not known: without a released second moment, of several
+    outputs, and with a log link.
+    """
+    estimate = solution.estimate
+    if estimate is None or estimate.spectrum is None or estimate.noise is None or loss.log_link:
+        return solution
+    matrix = estimate.recoding.matrix
+    assert matrix is not None
+    linear, offset = affine(estimate.recoding, domain)
+    linear = linear @ np.linalg.inv(matrix)
+    a = np.asarray(np.linalg.solve(linear, solution.coefficients - offset), dtype=np.float64)
+    noise = matrix @ estimate.noise() @ matrix
+    v = np.asarray(np.linalg.solve(matrix, a), dtype=np.float64)
+    records = _information(estimate, estimate.spectrum, v, loss)
+    bends = [_bends(curve, estimate.spectrum, noise, records, domain) for curve in curves]
+    moved = np.eye(len(a))
+    for curve, weights in zip(bends, _weights(bends, a), strict=True):
+        lost = np.eye(len(weights)) - (curve.vectors * weights) @ curve.vectors.T
+        moved[np.ix_(curve.places, curve.places)] -= lost
+        moved[np.ix_(curve.own, curve.places)] += curve.follow @ lost
+    before, after = (np.einsum("ij,jk,ik->i", map_, noise, map_) for map_ in (linear, linear @ moved))
+    left = np.sqrt(np.divide(after, before, out=np.ones_like(before), where=before > 0))
+    trace: Trace | None = None if solution.trace is None else SmoothedTrace(solution, left)
+    return replace(solution, coefficients=linear @ (moved @ a) + offset, trace=trace)
+
+
+def _information(estimate: Estimate, spectrum: Spectrum, v: Floats, loss: Loss) -> float:
+    """Return how much n records say of a coefficient of rows of length 1: n over the variance of a slope's error."""
+    mean, deviation = margins_of(spectrum, v)
+    if loss.task == "classification":
+        return estimate.count * mean_curvature(mean, deviation)
+    return estimate.count / max(1.0 - deviation**2, LEAST_RESIDUAL)
+
+
+def _bends(curve: Integers, spectrum: Spectrum, noise: Floats, records: float, domain: Domain) -> Bends:
+    """Return a curve's bends, with how they follow its line by released moments, and their errors' covariance."""
+    line, places, moment, entry = int(curve[0]), curve[1:], spectrum.standard, spectrum.deviation
+    lengths = np.maximum(np.diag(moment), max(entry, np.finfo(np.float64).tiny))
+    likely = CORRELATION * lengths[line] * lengths[places]
+    with_line = moment[line, places] * likely / (likely + entry**2)
+    own, block, cross = np.array([line]), lengths[[line]][:, None], with_line[None, :]
+    if domain.intercept:
+        mean = filtered_mean(moment, entry)
+        own, cross = np.append(own, len(moment) - 1), np.stack([with_line, mean[places]])
+        block = np.array([[lengths[line], mean[line]], [mean[line], mean[-1]]])
+    follow = np.linalg.solve(block, cross)
+    varied, axes = np.linalg.eigh(moment[np.ix_(places, places)] - cross.T @ follow)
+    varied = np.maximum(varied, max(2.0 * entry * math.sqrt(len(places)), np.finfo(np.float64).tiny))
+    errors = (axes / (varied * records)) @ axes.T + NOISE * noise[np.ix_(places, places)]
+    return Bends(places, own, follow, *np.linalg.eigh(errors))
+
+
+def _weights(bends: Sequence[Bends], a: Floats) -> list[Floats]:
+    """Return what is kept of each curve's bends, along the directions of their errors."""
+    x = VARIANCES * float(np.median(np.concatenate([curve.values for curve in bends])))
+    variances = [x[:, None] + curve.values for curve in bends]
+    logs = np.array(
+        [
+            -0.5 * (np.log(each) + np.square(curve.along(a)) / each).sum(axis=1)
+            for curve, each in zip(bends, variances, strict=True)
+        ]
+    )
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = np.full(len(x), 1.0 / len(x))
+    for _ in range(ROUNDS):
+        joint = weights * likelihood
+        posterior = joint / joint.sum(axis=1, keepdims=True)
+        weights = posterior.mean(axis=0)
+    return [chances @ (x[:, None] / each) for chances, each in zip(posterior, variances, strict=True)]
