@@ -57,6 +57,8 @@ Covariance = Annotated[str, OneOf(*COV_TYPES)]
 START_RADIUS = 0.8
 """Where inference starts, rows are shrunk to this many typical lengths at most."""
 DECLARED = "unset parameters were chosen from declared facts only"
+NARROW = 32
+"""Sparse records of at most so many columns are stored with their zeros, however many they are."""
 FILLED = 1 << 25
 """The most cells that a sparse table may have to be stored with its zeros: 256 MB while it is read."""
 
@@ -93,9 +95,10 @@ def fills(solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: 
     """Say whether sparse records are stored with their zeros: narrow ones whose shape would be estimated if dense.
 
     A few hundred columns have a covariance that can be estimated, whatever the container. Public facts only: where n is
-    private, or a person may have several rows, their number must not decide.
+    private, or a person may have several rows, their number must not decide, but so few columns that zeros cost little.
     """
-    small = not domain.grouped and domain.n is not None and domain.n * domain.n_features <= FILLED
+    is_counted = not domain.grouped and domain.n is not None
+    small = domain.n_features <= (FILLED / domain.n if is_counted and domain.n else NARROW)
     if not small or solver not in ("auto", "recipe") or not budget.is_private:
         return False
     from discreet.default.table import choose  # here: a fit imports no solver but its own

@@ -8,9 +8,9 @@ and deviation by what was released,
 
 has two unknowns in place of p, so that next to nothing of the budget shows them. What the mean gradient at theta is
 where theta* is the best is known for a normal u of known law (``expected_gradient``), so that two noisy ones, the
-second at the estimate of the first, determine theta* and that law. They are weighed against what is known before, a normal prior
-about where clipping usually leaves theta and about u: the result is the mode of the posterior. theta_1 = 0 is the
-constant predictor, which a direction that is only noise is drawn to, as far as the prior allows.
+second at the estimate of the first, determine theta* and that law. They are weighed against what is known before, a
+normal prior about where clipping usually leaves theta and about u: the result is the mode of the posterior.
+theta_1 = 0 is the constant predictor, which a direction that is only noise is drawn to, as far as the prior allows.
 
 Privacy. The answers are noisy gradients of the plan, on records recoded by released values; the rest is
 post-processing.
