@@ -67,7 +67,7 @@ def test_recipes_release_what_is_not_public(kind, left):
         classifier(solver=STAGES["recipe"], public_moments=known).quote(X, y).priced.plan.releases
         for known in (both()[kind], None)
     ]
-    steps = [next(release for release in plan if release.query == "noisy_gradient") for plan in plans]
+    steps = [next(release for release in plan if release.query == "noisy_weighted_gradient") for plan in plans]
     assert steps[0].relative_noise < steps[1].relative_noise
 
 

@@ -8,6 +8,7 @@ from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.curator import use_entropy
 from discreet.models import smoothing
 from discreet.schema import Number, Target
+from discreet.testing import seeded
 
 ROWS, COLUMNS = 4000, 6
 
@@ -124,3 +125,15 @@ def test_the_noise_of_coefficients_is_about_what_it_is_said_to_be(kind, epsilon)
     actual = np.array([model.estimator_.coef_.ravel() for model in models]).std(axis=0, ddof=1)
     said = np.sqrt(np.mean([np.square(model.estimator_.coef_noise_.ravel()) for model in models], axis=0))
     assert 0.7 < np.median(said / actual) < 1.45
+
+
+def test_margins_without_curvature_in_double_precision_end_no_fit():
+    """Twenty rows of one class and a private n: a fit that was charged is answered, whatever the noise."""
+    schema = Schema({"a": Number((-3, 3))}, Target("t", classes=(0, 1)))
+    estimator = DPLogisticRegression(1.0, 1e-6, neighbors="add_remove", ledger=False)
+    for noise in range(20):
+        with seeded(noise):
+            model = TableModel(schema, estimator, checks=False).fit(
+                {"a": np.full(20, 0.5), "t": np.ones(20, dtype=int)}
+            )
+        assert np.isfinite(model.estimator_.coef_).all()

@@ -173,7 +173,7 @@ def starting_point(start: object, data: PrivateData, loss: Loss) -> Floats:
 
 def single_steps(plan: Plan) -> tuple[str, ...]:
     """Say what steps of one coordinate cost on a cluster, where each is a pass over all parts, and what costs less."""
-    steps = sum(release.count for release in plan.releases if release.query == STEPS[1] and release.dimension == 1)
+    steps = sum(release.count for release in plan.releases if release.query == STEPS[-1] and release.dimension == 1)
     if not steps:
         return ()
     return (

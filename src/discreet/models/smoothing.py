@@ -104,10 +104,13 @@ def smoothed(solution: Solution, curves: Sequence[Integers], domain: Domain, los
 
 
 def _information(estimate: Estimate, spectrum: Spectrum, v: Floats, loss: Loss) -> float:
-    """Return how much n records say of a coefficient of rows of length 1: n over the variance of a slope's error."""
+    """Return how much n records say of a coefficient of rows of length 1: n over the variance of a slope's error.
+
+    At least as much as one record says: where margins are steep, curvatures are 0 in double precision.
+    """
     mean, deviation = margins_of(spectrum, v)
     if loss.task == "classification":
-        return estimate.count * mean_curvature(mean, deviation)
+        return max(1.0, estimate.count * mean_curvature(mean, deviation))
     return estimate.count / max(1.0 - deviation**2, LEAST_RESIDUAL)
 
 
