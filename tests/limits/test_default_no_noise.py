@@ -164,3 +164,14 @@ def test_a_row_norm_that_binds():
     model = fitted(DPLogisticRegression, cell.X, cell.y, bounds=bounds)
     place = Coordinates.of(bounds, U.shape[1], Loss("logistic"), True)
     assert abs(objective.value(place.weights(model)) / objective.least - 1) < 10 * GAP  # shrinking rounds by itself
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("columns", ["rare", "many", "lognormal"])
+@pytest.mark.parametrize(
+    "name", ["logistic", "logistic, no penalty", "softmax", "svm", "least squares", "huber", "poisson"]
+)
+def test_without_privacy_ranges_far_too_wide_do_not_keep_it_from_the_optimum(name, columns):
+    cell = make(name, columns, "wide")
+    model = ESTIMATORS[name].kind(epsilon=math.inf, ledger=False, **cell.settings).fit(cell.X, cell.y)
+    assert abs(cell.gap(model)) < 1e-5

@@ -14,6 +14,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.default.recipe import Recipe, Shares
 from discreet.default.weighted import WIDEST
+from discreet.errors import Unsupported
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.schema.columns import FEWEST_KNOTS, KNOTS
@@ -64,6 +65,20 @@ class Facts(settings.Facts):
         local = self.domain.n is not None and not (self.domain.grouped or self.domain.remote or self.domain.weighted)
         return proven and follows and local and self.domain.start is None  # it takes no steps from anywhere
 
+    @property
+    def has_minimizer(self) -> bool:
+        """Whether a certified minimizer serves: of a smooth, strongly convex objective of rows on one machine."""
+        local = self.domain.n is not None and not (self.domain.grouped or self.domain.remote or self.domain.weighted)
+        if not (local and self.penalty.ridge) or self.domain.start is not None:
+            return False
+        try:
+            solver_named("output", self.domain, self.loss, self.penalty, self.budget).plan(
+                self.domain, self.loss, self.penalty
+            )
+        except Unsupported:  # too little curvature to certify it
+            return False
+        return True
+
 
 GREEDY = 8.0
 """The signal per coefficient below which an L1 penalty is followed by greedy steps."""
@@ -83,6 +98,7 @@ class Form:
 
 
 FORMS = (
+    Form("output", lambda f: not f.budget.is_private and f.has_minimizer, "without noise, the minimizer itself"),
     Form("gd", lambda f: not f.budget.is_private, "without noise, full gradients reach the optimum"),
     Form("objective", lambda f: f.budget.is_pure and f.is_one_release, "one release is cheapest where noise is pure"),
     Form(
