@@ -172,6 +172,7 @@ def test_a_row_norm_that_binds():
     "name", ["logistic", "logistic, no penalty", "softmax", "svm", "least squares", "huber", "poisson"]
 )
 def test_without_privacy_ranges_far_too_wide_do_not_keep_it_from_the_optimum(name, columns):
+    """Without a penalty a little of one is added, so that there is a minimizer: it shows where labels are separated."""
     cell = make(name, columns, "wide")
     model = ESTIMATORS[name].kind(epsilon=math.inf, ledger=False, **cell.settings).fit(cell.X, cell.y)
-    assert abs(cell.gap(model)) < 1e-5
+    assert abs(cell.gap(model)) < (1e-4 if ESTIMATORS[name].l2 == 0 else 1e-6)
