@@ -129,9 +129,9 @@ def inferring(
     from discreet.solvers.coordinates import Preconditioned
 
     facts = Facts(domain, loss, penalty, budget)
-    if automatic and loss.log_link:
+    if automatic and (loss.log_link or not budget.is_private):
         solver = solver_named("gd", domain, loss, penalty, budget)
-    elif isinstance(solver, Recipe) or (automatic and facts.is_recipe and budget.is_private):
+    elif isinstance(solver, Recipe) or (automatic and facts.is_recipe):
         recipe = solver if isinstance(solver, Recipe) and not automatic else recipe_for(facts, weighted=False)
         # its own weighted steps refine the start; wide rows would only bring noise to it
         solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
