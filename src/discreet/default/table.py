@@ -69,7 +69,7 @@ class Facts(settings.Facts):
     def has_minimizer(self) -> bool:
         """Whether a certified minimizer serves: of a smooth, strongly convex objective of rows on one machine."""
         local = self.domain.n is not None and not (self.domain.grouped or self.domain.remote or self.domain.weighted)
-        if not (local and self.penalty.ridge) or self.domain.start is not None:
+        if not (local and self.penalty.ridge) or self.loss.quadratic or self.domain.start is not None:
             return False
         try:
             solver_named("output", self.domain, self.loss, self.penalty, self.budget).plan(

@@ -36,7 +36,7 @@ POINTS = {
     "after the charge": (Point(RESERVE, after=True), 1, False),
     "while rows are read": (Point("discreet.curator.tables.encode/Layout:encode"), 1, False),
     "when rows were read": (Point("discreet.curator.private_data:admit_stream", after=True), 1, False),
-    "in the steps": (Point("discreet.curator.curator/Curator:noisy_gradient", nth=3), 1, False),
+    "in the steps": (Point("discreet.curator.curator/Curator:noisy_weighted_gradient", nth=3), 1, False),
     "after the fit": (Point("discreet.models.table_model/TableModel:fit", after=True), 1, False),
     "in the report": (Point("discreet.report.model_report:report_of"), 1, False),
     "before the model's file": (Point("discreet.models.persist:save"), 1, False),

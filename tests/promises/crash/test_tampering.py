@@ -89,7 +89,6 @@ def without_triggers(connection: sqlite3.Connection) -> None:
         "REPLACE INTO entry SELECT 99, kind, dataset, NULL, 0, 0, 0, 0, 0, body, prev, 'h' FROM entry WHERE seq = 3",
         "REPLACE INTO account SELECT name, parent, neighbors, unit, epsilon, delta, low_order, high_order, "
         "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
-        "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
     ],
 )
 def test_the_database_refuses(filled: Path, attacker: sqlite3.Connection, statement: str) -> None:
@@ -154,7 +153,6 @@ def test_a_charge_by_hand_moves_the_account_and_breaks_the_chain(filled: Path, a
         "UPDATE account SET parent = 'other' WHERE name = 'ds'",
         *("UPDATE account SET name = 'another' WHERE name = 'other'", "DELETE FROM account WHERE name = 'other'"),
         "INSERT INTO account SELECT 'new', parent, neighbors, unit, epsilon, delta, low_order, high_order, "
-        "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
         "gaussian_cap, low_cap, high_cap, epsilon_cap, delta_cap, 0, 0, 0, 0, 0, 0, 0 FROM account WHERE name = 'ds'",
     ],
 )
