@@ -44,7 +44,7 @@ def run(rounds: int) -> Iterator[Row]:
 def _broken(share: float, runs: int) -> Audit:
     """The lattice of a claim with too little noise."""
     honest = session.unit_for
-    session.unit_for = lambda z, factor, clip, n: honest(share * z, factor, clip, n)
+    session.unit_for = lambda z, *more: honest(share * z, *more)
     try:
         return audit.gradient(1.0, 1e-6, runs=runs)
     finally:
