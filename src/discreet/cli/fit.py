@@ -166,6 +166,10 @@ def fit(
     """
     from discreet.curator import limited, needs_of, source_of
 
+    if loss is not None:  # it may be a plug-in's
+        from discreet.registry import load_plugins
+
+        load_plugins()
     settings: Json = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), "solver": solver, "alpha": alpha,
                 "loss": loss, "allow_large_delta": allow_large_delta}  # fmt: skip
     settings |= {"class_weight": class_weight or None}

@@ -281,17 +281,19 @@ class Recipe:
     def _weighted_releases(self, loss: Loss) -> Iterator[Release]:
         """List what the weighted steps ask, in their order."""
         shares, blocks, travels = self.shares, self._blocks, self._travels(loss)
-        if travels:
-            yield _share("noisy_second_moment", 1, shares.bound)
-            yield _share("noisy_weighted_gradient", self.n_travel, shares.travel)
-        looks = travels + len(blocks)
+        looks, look = travels + len(blocks), list[Release]()
         if blocks and shares.sizes:
-            yield _share("noisy_shells", 1 + looks, shares.sizes)
+            look = [_share("noisy_shells", 1, shares.sizes / (1 + looks))]
+            yield from look
         elif blocks and loss.task == "regression":
-            yield _share("noisy_squared_slopes", looks, shares.slope, dimension=1)
+            look = [_share("noisy_squared_slopes", 1, shares.slope / looks, dimension=1)]
+        if travels:
+            yield from (_share("noisy_second_moment", 1, shares.bound), *look)
+            yield _share("noisy_weighted_gradient", self.n_travel, shares.travel)
         parts = iter(newton_shares(self.n_newton, 1.0))
         for at, count in enumerate(blocks):
             block = [next(parts) for _ in range(count)]
+            yield from look
             if at == 0 or not loss.quadratic:
                 yield _share("noisy_curvature", 1, shares.hessian * (1.0 if loss.quadratic else math.fsum(block)))
             yield from (_share("noisy_weighted_gradient", 1, shares.newton * part) for part in block)
