@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DPClassifier, DPLinearRegression, DPLogisticRegression
+from discreet.default import Recipe, Shares
 from discreet.default.explain import forecast_for
 from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, recipe_for
+from discreet.errors import Unsupported
 
 
 def quoted(kind, n=5000, p=20, epsilon=1.0, **settings):
@@ -14,12 +16,29 @@ def quoted(kind, n=5000, p=20, epsilon=1.0, **settings):
     return kind(epsilon, 1e-9, bounds=Bounds(1.0, **facts), ledger=False, **settings).quote(X, y)
 
 
-@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearRegression])
-def test_it_names_the_form_every_setting_and_a_forecast(kind):
-    text = quoted(kind).explain()
-    assert "-> recipe     estimating the mean and covariance first" in text
+STEPS_AND_CLIPS = {"n_steps", "momentum", "clip", "constant", "row_radius", "n_newton"}
+LATER = {"shares.bound", "shares.travel", "shares.hessian", "shares.newton", "weight_radius"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "named", "unnamed"),
+    [
+        (DPLogisticRegression, {}, {"floor", "shares.calibration"}, {*LATER, "slope_limit", "calibration_clip"}),
+        (DPLinearRegression, {}, {"floor", "calibration_clip", "shares.target"}, LATER),
+        (DPLogisticRegression, {"epsilon": 100.0}, {*LATER, "floor"}, {"slope_limit"}),
+        (DPLogisticRegression, {"epsilon": 0.03}, {"shares.calibration"}, {"floor", "least_scale", "shares.moment"}),
+    ],
+)
+def test_it_names_the_form_the_settings_in_use_and_a_forecast(kind, facts, named, unnamed):
+    text = quoted(kind, **facts).explain()
+    chosen = next(line for line in text.splitlines() if line.startswith(" -> recipe, "))
+    assert chosen.endswith(next(form.reason for form in FORMS if form.coordinates in chosen.split()))
     assert all(form.reason in text for form in FORMS)
-    assert all(row.name in text and row.reason in text for row in (*SETTINGS, *SHARES))
+    settings = {line.split()[0] for line in text.split("Settings:")[1].splitlines() if line}
+    assert STEPS_AND_CLIPS | named <= settings
+    assert not unnamed & settings
+    reasons = {row.name: row.reason for row in SETTINGS} | {f"shares.{row.name}": row.reason for row in SHARES}
+    assert all(reasons[name] in text for name in settings)
     assert "Forecast: privacy costs about" in text
     assert "twice the rows" in text
 
@@ -48,3 +67,9 @@ def test_the_certificate_says_what_was_expected(kind):
         assert [note for note in notes if note.startswith(start)] == [
             line for line in text.splitlines() if line.startswith(start)
         ]
+
+
+@pytest.mark.parametrize("share", ["mean", "scale", "moment"])
+def test_a_share_of_nothing_is_refused_before_the_charge(share):
+    with pytest.raises(Unsupported, match="give each release a share above 0"):
+        quoted(DPLogisticRegression, solver=Recipe(shares=Shares(**{share: 0.0})))

@@ -558,7 +558,7 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
         grid.add_row("releases", f"{release['query']}, {times}, {noise}")
     console = rich_console()
     console.print(grid)
-    for note in facts["notes"]:
+    for note in facts["notes"] if not explain else ():  # which the explanation repeats
         console.print(note, style="dim")
     if needs is not None:
         console.print(memory_text(needs), style="dim")

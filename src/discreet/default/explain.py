@@ -81,7 +81,7 @@ def forecast(recipe: Recipe, signal: Signal, loss: Loss, share: float) -> Foreca
 
 def explanation(facts: Facts, solver: Solver, reason: tuple[str, ...]) -> str:
     """Return the explanation as text, a line each."""
-    parts = (*expectations(facts, solver), *_help(facts, solver), "", *_forms(facts), *_settings(solver))
+    parts = (*expectations(facts, solver), *_help(facts, solver), "", *_forms(facts), *_settings(facts, solver))
     notes = [line for line in reason[1:] if line not in parts]
     return "\n".join((reason[0], *notes, "", *parts))
 
@@ -141,15 +141,35 @@ def _forms(facts: Facts) -> Iterator[str]:
     yield "Forms, the first that holds:"
     for form in FORMS:
         mark = "->" if form is chosen else ("  " if form.holds(facts) else " -")
-        yield f" {mark} {form.name:10s} {form.reason}"
+        name = f"{form.name}, {form.coordinates}" if form.coordinates else form.name
+        yield f" {mark} {name:16s} {form.reason}"
 
 
-def _settings(solver: Solver) -> Iterator[str]:
+def _settings(facts: Facts, solver: Solver) -> Iterator[str]:
+    """List the settings that this recipe uses for these facts, and what each step's answers get of mu^2."""
     if not isinstance(solver, Recipe):
         return
     yield ""
     yield "Settings:"
-    for rows, values in ((SETTINGS, solver), (SHARES, solver.shares)):
-        for row in rows:
-            name = row.name if values is solver else f"shares.{row.name}"
-            yield f"    {name:20s} {getattr(values, row.name):<8.3g} {row.reason}"
+    for row in SETTINGS:
+        if _is_used(row.name, solver, facts):
+            yield f"    {row.name:20s} {getattr(solver, row.name):<8.3g} {row.reason}"
+    plan = solver.plan(facts.domain, facts.loss, facts.penalty)
+    for row in SHARES:
+        less = replace(solver, shares=replace(solver.shares, **{row.name: getattr(solver.shares, row.name) / 2}))
+        if less.plan(facts.domain, facts.loss, facts.penalty) != plan:
+            yield f"    shares.{row.name:13s} {getattr(solver.shares, row.name):<8.3g} {row.reason}"
+
+
+def _is_used(name: str, recipe: Recipe, facts: Facts) -> bool:
+    """Say whether the steps that a setting is of are taken."""
+    takes_weighted, is_bounded = bool(recipe.n_travel or recipe.n_newton), facts.loss.task == "classification"
+    needed = {
+        "floor": recipe.coordinates == "full",
+        "least_scale": recipe.coordinates != "declared",
+        "calibration_clip": facts.loss.movable_target and recipe.shares.calibration > 0,
+        "weight_radius": takes_weighted,
+        "slope_limit": takes_weighted and not is_bounded,
+        "n_travel": takes_weighted,
+    }
+    return needed.get(name, True)

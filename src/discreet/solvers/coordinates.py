@@ -164,6 +164,8 @@ class Standardization:
 
 def shares_to_noise(share: float, count: int = 1) -> float:
     """Return the relative noise of ``count`` answers that get this share of mu^2 (noise multiplier 1: all of it)."""
+    if share <= 0:
+        raise Unsupported("a share is 0 of what is released all the same: give each release a share above 0")
     return math.sqrt(count / share)
 
 
