@@ -1,5 +1,7 @@
 """Predictors on their scale: more noisy gradients in two unknowns, weighed against what clipping usually does."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -63,10 +65,11 @@ class StandIn:
         self.rows, self.added, self.law = np.column_stack([u, np.ones_like(u)]), added, np.asarray(law)
         self.asked, self.loss = [], loss or Logistic()
 
-    def recode(self, recoding, *, loss, once):
-        assert once
+    @contextmanager
+    def recoded(self, recoding, *, loss):
         assert loss is self.loss
         self.recoding = recoding
+        yield
 
     def noisy_gradient(self, theta, *, clip):
         self.asked.append(clip)

@@ -5,6 +5,7 @@ From a priced plan to its certificate: what is promised before records are read,
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import wraps
@@ -216,15 +217,12 @@ class Curator:
     perturbed_minimizer = _method(minimizers.perturbed_minimizer)
     sample_minimizer = _method(minimizers.sample_minimizer)
 
-    def recode(
-        self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None, once: bool = False
-    ) -> None:
+    def recode(self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None) -> None:
         """Put every record through a map, onto a new lattice; later questions live there. Free.
 
         Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
         the new one, with what was released of ``typical`` recoded rows; ``loss``, where given, replaces the loss (for a
-        target on another scale). ``once`` says that one question will be asked of the recoded records: they are then
-        made on the way, and not kept.
+        target on another scale).
 
         Privacy
         -------
@@ -233,6 +231,26 @@ class Curator:
         Conditions: the map and the loss are made of public and released values only; a new loss is of the same class,
         and a target is moved only where the loss's constants do not depend on it.
         """
+        self._recode(recoding, loss, typical, once=False)
+
+    @contextmanager
+    def recoded(self, recoding: Recoding, *, loss: Loss | None = None) -> Iterator[None]:
+        """Ask a question of records through a map, made on the way, then go on with the records from before. Free.
+
+        Privacy
+        -------
+        Nothing is released: as ``recode``, under the same conditions, there and back.
+        """
+        session = self._session
+        before, loss_before = (session.engine, session.domain), session.loss
+        self._recode(recoding, loss, None, once=True)
+        try:
+            yield
+        finally:
+            session.see(*before)
+            session.loss = loss_before
+
+    def _recode(self, recoding: Recoding, loss: Loss | None, typical: Typical | None, *, once: bool) -> None:
         session = self._session
         check_recoding_kernels(sparse=session.admitted.is_sparse)
         with session.lock:
@@ -244,6 +262,8 @@ class Curator:
             admitted, public = session.admitted, session.admitted_domain
             kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
             placed = placement(recoding, public, **kind)
+            if not once:
+                session.see(admitted, public)  # there is room for what one map makes of the records
             recoded = within_memory(lambda: admitted.recoded(placed, once=once))
             session.see(recoded, replace(recoding.domain(public), typical=typical))
             session.loss = session.loss if loss is None else loss

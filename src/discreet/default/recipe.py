@@ -447,8 +447,8 @@ class Recipe:
         else:
             features, column = admitted.n_features - 1, np.zeros((admitted.n_features, 1))
             column[-1] = 1.0
-            curator.recode(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0), once=True)
-            gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0]
+            with curator.recoded(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0)):
+                gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0]
         query = "noisy_coordinate_gradient" if loss.n_outputs == 1 else "noisy_gradient"
         noise = noises(curator, query)[0] * clip / n
         return class_shares(loss, np.atleast_1d(gradient) / n, noise), noise
@@ -497,7 +497,8 @@ class Recipe:
         self, curator: "Curator", loss: Loss, rows: Rows, penalty: Penalty, found: Solution, admitted: Domain, n: float
     ) -> Solution:
         """Take steps on weighted gradients of rows that are not shrunk: with a bound on their Hessian, then with it."""
-        recoding = self._whole_rows(rows, admitted)
+        were_whole = steps_query(loss) == "noisy_weighted_gradient"
+        recoding = rows.recoding if were_whole else self._whole_rows(rows, admitted)
         assert recoding.reach is not None
         reach = min(self.weight_radius * rows.length, recoding.reach)
         if self.n_newton and self.shares.sizes:
@@ -509,7 +510,8 @@ class Recipe:
         assert start is not None
         v, metric, taken = run.centered(columns(start)), None, list[Step]()
         bound = run.bound() if self._travels(loss) else None
-        curator.recode(recoding, loss=loss)
+        if recoding is not rows.recoding:  # else the records are there already
+            curator.recode(recoding, loss=loss)
         limited = self.n_newton > 0 and (self.shares.sizes > 0 or loss.task == "regression")
         limit = run.limit_sizes if self.shares.sizes else run.limit_slopes
         if bound is not None:

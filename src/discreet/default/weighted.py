@@ -142,9 +142,10 @@ class Weighted:
         Rows are shrunk to the radius for it, which weighs their squares. Outputs share it.
         """
         curator = self._curator
-        curator.recode(replace(self._recoding, reach=self._reach), once=True)
-        clip, top = curator.domain.row_norm**2, self._loss.smoothness
-        second = top * curator.noisy_second_moment(clip=clip, n=self._n)
+        top = self._loss.smoothness
+        with curator.recoded(replace(self._recoding, reach=self._reach)):
+            clip = curator.domain.row_norm**2
+            second = top * curator.noisy_second_moment(clip=clip, n=self._n)
         noise = top * noises(curator, "noisy_second_moment")[-1] / self._root * clip / self._n
         shared = np.asarray(np.kron(np.eye(self._basis.shape[1]), second), dtype=np.float64)
         return self._metric(shared, noise * math.sqrt(2.0 * len(second)))
@@ -238,9 +239,9 @@ def to_the_end(
     Rows that end before a typical length are stretched to it, as the lattice has room for: an L2 penalty that outweighs
     them made them short.
     """
-    curator.recode(recoding, loss=loss, once=True)
     edges = edges_to(reach, length / WIDEST)
-    counts = curator.noisy_shells(np.zeros(curator.domain.shape), edges=Edges(edges, NONE, NONE, NONE), reach=reach)
+    with curator.recoded(recoding, loss=loss):
+        counts = curator.noisy_shells(np.zeros(curator.domain.shape), edges=Edges(edges, NONE, NONE, NONE), reach=reach)
     longest = end(counts.lengths, edges)
     matrix = np.ones(curator.domain.n_features) if recoding.matrix is None else recoding.matrix
     reach = max(length, longest)

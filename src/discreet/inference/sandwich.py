@@ -301,9 +301,9 @@ class Sandwich:
         limits = self.settled.limits
         assert limits is not None
         radius = min(limits.reach * length, FARTHEST)
-        curator.recode(replace(recoding, reach=radius, drop_longer=False), once=True)
-        clip = curator.domain.row_norm**2
-        second = curator.noisy_second_moment(clip=clip, n=n)
+        with curator.recoded(replace(recoding, reach=radius, drop_longer=False)):
+            clip = curator.domain.row_norm**2
+            second = curator.noisy_second_moment(clip=clip, n=n)
         noise = noises(curator, "noisy_second_moment")[-1] / math.sqrt(curator.budget.neighbors.sum_factor) * clip / n
         white, typical = whitening(second, noise)
         assert recoding.matrix is not None

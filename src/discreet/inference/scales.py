@@ -109,8 +109,8 @@ def narrow_columns(curator: "Curator", admitted: Domain, center: Floats, n: floa
 def _mean_squares(curator: "Curator", admitted: Domain, center: Floats, half: Floats, n: float) -> tuple[Floats, float]:
     """Return the mean squares about the center in units of half the declared ranges, and their noise's deviation."""
     clip = SQUARES * math.sqrt(admitted.n_features)
-    curator.recode(Recoding(center, half, 0.0), once=True)
-    answer = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
+    with curator.recoded(Recoding(center, half, 0.0)):
+        answer = curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
     root = math.sqrt(curator.budget.neighbors.sum_factor)
     return answer, noises(curator, "noisy_mean_squares")[-1] / root * clip / n
 
@@ -139,10 +139,10 @@ def _shares_beyond(
     A row counts for the column in which it goes farthest. With a share I of rows in no column's count, and A_j in that
     of column j, about 1 - I^(A_j / (1 - I)) leave its window, if columns leave theirs independently.
     """
-    curator.recode(_selected(admitted, center, windows, looked, constant=False, lengths=FAR), once=True)
     none = np.empty(0)
-    edges = Edges(none, none, none, np.ones(curator.domain.n_features))
-    shells = curator.noisy_shells(np.zeros(curator.domain.shape), edges=edges, reach=FAR)
+    with curator.recoded(_selected(admitted, center, windows, looked, constant=False, lengths=FAR)):
+        edges = Edges(none, none, none, np.ones(curator.domain.n_features))
+        shells = curator.noisy_shells(np.zeros(curator.domain.shape), edges=edges, reach=FAR)
     noise = shells.noise / n
     least = min(max(noise / 2.0, 1e-6), 0.5)
     inside = float(np.clip(shells.columns[0] / n, least, 1.0 - least))
@@ -155,8 +155,8 @@ def _centers(
     curator: "Curator", admitted: Domain, center: Floats, windows: Floats, looked: Booleans, n: float
 ) -> Floats:
     """Return centers after a noisy mean of rows about them, within the declared ranges."""
-    curator.recode(_selected(admitted, center, windows, looked, constant=True, lengths=LONG), once=True)
-    mean = curator.noisy_mean(clip=curator.domain.row_norm, n=n)
+    with curator.recoded(_selected(admitted, center, windows, looked, constant=True, lengths=LONG)):
+        mean = curator.noisy_mean(clip=curator.domain.row_norm, n=n)
     moved, places = np.zeros(len(center)), _places(looked)
     moved[places] = mean[:-1] / max(float(mean[-1]), LEAST_CONSTANT)
     start = declared_coordinates(admitted)

@@ -97,7 +97,6 @@ def calibrate(
     prior = NUMBERS if is_regression else CLASSES
     intercept = len(v) > len(recoding.center)
     two = predictor_coordinates(recoding, v, mean, deviation, prior, intercept=intercept, shrinks=is_regression)
-    curator.recode(two, loss=loss, once=True)
     offset = two.coefficients(np.zeros(1 + intercept))
     linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
     strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
@@ -109,10 +108,11 @@ def calibrate(
     before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
     answers: list[Answer] = []
     moved = np.zeros((len(theta), 1))
-    for noise in noises:
-        gradient = curator.noisy_gradient(theta, clip=clip) / n
-        answers.append(Answer(theta, gradient, clip * max(noise, LEAST_NOISE)))
-        theta, moved = posterior_mode(loss, before, answers)
+    with curator.recoded(two, loss=loss):
+        for noise in noises:
+            gradient = curator.noisy_gradient(theta, clip=clip) / n
+            answers.append(Answer(theta, gradient, clip * max(noise, LEAST_NOISE)))
+            theta, moved = posterior_mode(loss, before, answers)
     deviations = np.sqrt(np.square(linear @ moved).sum(axis=1)) * (max(noises, default=0.0) > 0)
     return Calibrated(two.coefficients(theta), float(theta[0] / deviation), deviations)
 

@@ -39,6 +39,7 @@ choices, by what they cost about (q^2 and 1/4 of a Gaussian's), while the price 
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -224,28 +225,32 @@ def can_center(domain: Domain) -> bool:
 
 def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_SCALE) -> Standardization:
     """Estimate the center and the scales, by the releases of ``feature_releases``; take them where public."""
-    if curator.domain.moments is not None:
-        return public_features(curator.domain, curator.domain.moments, least_scale)
-    start, squares = declared_coordinates(curator.domain), planned(curator, "noisy_mean_squares")
-    columns = curator.domain.n_features
-    clip, room = SQUARES * math.sqrt(columns), longer_in_l1(curator, columns)
+    domain = curator.domain
+    if domain.moments is not None:
+        return public_features(domain, domain.moments, least_scale)
+    start, found = declared_coordinates(domain), None
+    clip, room = SQUARES * math.sqrt(domain.n_features), longer_in_l1(curator, domain.n_features)
     looks = any(release.query == "noisy_magnitudes" for release in curator.plan.releases)
     start = narrowed(start, curator.noisy_magnitudes(start.center), n, start.center) if looks else start
-    center = start.center
-    if can_center(curator.domain):
-        if start.center.any() or (start.scale != 1.0).any():  # else the clip alone shrinks rows to length 1
-            curator.recode(Recoding(start.center, start.scale, 1.0, 1.0), once=True)
-        mean = curator.noisy_mean(clip=1.0, n=n)
-        middle = mean[:-1] / max(mean[-1], LEAST_CONSTANT / math.sqrt(mean.size))
-        center = start.center + start.scale * np.clip(middle, -1.0, 1.0)
-        start = narrowed(start, curator.noisy_magnitudes(center), n, center) if looks else start
-    noise = room * noise_of(curator, squares.query, clip, curator.budget.neighbors.sum_factor**0.5) / n
-    curator.recode(Recoding(center, start.scale * math.sqrt(room), 0.0), once=True)  # squares over room: below the clip
-    found = room * curator.noisy_mean_squares(clip=clip, n=n)[: len(center)]
+    center, scale = start.center, start.scale
+    if can_center(domain):
+        is_admitted = not center.any() and (scale == 1.0).all()
+        with nullcontext() if is_admitted else curator.recoded(start):
+            mean = curator.noisy_mean(clip=1.0, n=n)
+            middle = np.clip(mean[:-1] / max(mean[-1], LEAST_CONSTANT / math.sqrt(mean.size)), -1.0, 1.0)
+            center = start.center + scale * middle
+            scale = narrowed(start, curator.noisy_magnitudes(center), n, center).scale if looks else scale
+            if room == 1.0 and (scale == start.scale).all():
+                found = curator.noisy_mean_squares(clip=clip, n=n, center=np.append(middle, 1.0))
+    if found is None:
+        with curator.recoded(Recoding(center, scale * math.sqrt(room), 0.0)):  # squares over room: below the clip
+            found = room * curator.noisy_mean_squares(clip=clip, n=n)
+    noise = room * noise_of(curator, "noisy_mean_squares", clip, curator.budget.neighbors.sum_factor**0.5) / n
+    found = found[: len(center)]
     kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, least_scale**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
     upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
-    scaled = Recoding(center, start.scale * np.sqrt(kept))
+    scaled = Recoding(center, scale * np.sqrt(kept))
     return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
 
 
@@ -332,10 +337,10 @@ def second_moment(curator: "Curator", admitted: Domain, standard: Recoding, n: f
     if knows_covariance(admitted, curator.loss):
         assert admitted.moments is not None
         return public_second_moment(admitted.moments, standard, intercept=admitted.intercept), 0.0
-    curator.recode(standard, once=True)
     room = longer_in_l1(curator, admitted.n_features) ** 2
-    clip = room if curator.noise_multiplier else curator.domain.row_norm**2
-    second = curator.noisy_second_moment(clip=clip, n=n)
+    with curator.recoded(standard):
+        clip = room if curator.noise_multiplier else curator.domain.row_norm**2
+        second = curator.noisy_second_moment(clip=clip, n=n)
     noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
     return second, noise / n * math.sqrt(2.0 * len(second))
 
@@ -784,8 +789,8 @@ class Preconditioned:
         noise = noise_of(curator, "noisy_mean", 1.0, float(curator.budget.neighbors.sum_factor)) / n
         length = math.sqrt(longest)
         for _ in range(LOOKS):
-            curator.recode(replace(start, scale=start.scale * length, row_norm=1.0), once=True)
-            mean = float(curator.noisy_mean(clip=1.0, n=n)[-1]) - noise
+            with curator.recoded(replace(start, scale=start.scale * length, row_norm=1.0)):
+                mean = float(curator.noisy_mean(clip=1.0, n=n)[-1]) - noise
             mean = min(1.0, max(1.0 / math.hypot(1.0, longest / length), mean))
             length = max(LEAST_ROW, length * math.sqrt(1.0 / mean**2 - 1.0))
         return length
@@ -816,8 +821,8 @@ class Preconditioned:
         recoding = estimate.recoding
         w, unit = recoding.coefficients(v), recoding.target_scale
         two = predictor_coordinates(recoding, v, 0.0, 1.0, NUMBERS, intercept=True, shrinks=False)
-        curator.recode(two, loss=curator.loss, once=True)
-        answer = curator.noisy_coordinate_gradient(np.array([1.0, 0.0]), 1, clips=self.shift_clip)
+        with curator.recoded(two):
+            answer = curator.noisy_coordinate_gradient(np.array([1.0, 0.0]), 1, clips=self.shift_clip)
         noise = noises(curator, "noisy_coordinate_gradient")[-1] * self.shift_clip / n
         strength = penalty.strong_convexity
         weight = NUMBERS.shift**2 / (NUMBERS.shift**2 + noise**2) / (1.0 + strength)

@@ -87,9 +87,11 @@ def released(data, layout):
         curator = private_data(data, layout).open(priced(RELEASES), Squared())
         for name, ask in RELEASES.items():
             answers[name] = ask(curator, w)
-        for name, once in zip(SAMPLED, (False, True), strict=True):
-            curator.recode(recoding, once=once)
-            answers[f"{name} of a recoded sample"] = RELEASES[name](curator, w)
+        first, second = SAMPLED
+        curator.recode(recoding)
+        answers[f"{first} of a recoded sample"] = RELEASES[first](curator, w)
+        with curator.recoded(recoding):
+            answers[f"{second} of a recoded sample"] = RELEASES[second](curator, w)
     return {name: flat(answer) for name, answer in answers.items()}
 
 

@@ -76,6 +76,7 @@ def questions(records):
         GradientQuery(*of_many, 2.0**21, units=sample),
         MomentQuery(1 << 36, 55.5),
         MomentQuery(1 << 36, 55.5, moment="squares"),
+        MomentQuery(1 << 36, 55.5, moment="squares", center=np.arange(WIDTH) * 900),
         MomentQuery(1 << 36, 55.5, moment="outer"),
         SquareQuery(np.full(WIDTH, 3.0), np.full(WIDTH, 1 << 30), 1 << 31),
         TargetQuery(1 << 30, 0.1, 1.2),

@@ -160,16 +160,21 @@ def test_programs_of_steps(loss, penalty, sparse):
 @each_storage
 def test_moments(sparse):
     mean, squares, outer = [0] * SIZE, [0] * SIZE, [[0] * SIZE for _ in range(SIZE)]
+    center, about = [3, -9000, 0, 5, 1 << 15], [0] * SIZE
     for row in ROWS.tolist():
         c = min(40, BOUND // length(row)) if any(row) else 0
         mean = [s + c * x for s, x in zip(mean, row, strict=True)]
         cut = [x * x >> 8 for x in row]
         c = min(40 << 8, BOUND // length(cut)) if any(cut) else 0
         squares = [t + c * s for t, s in zip(squares, cut, strict=True)]
+        cut = [(x - m) ** 2 >> 10 for x, m in zip(row, center, strict=True)]
+        c = min(40 << 10, BOUND // length(cut)) if any(row) else 0
+        about = [t + c * s for t, s in zip(about, cut, strict=True)]
         c = min(40, BOUND // max(1, length(row)) ** 2)
         outer = [[t + c * x * y for t, y in zip(line, row, strict=True)] for line, x in zip(outer, row, strict=True)]
     assert over(MomentQuery(BOUND, 40.0, moment="mean"), sparse).tolist() == mean
     assert over(MomentQuery(BOUND, 40.0, moment="squares"), sparse).tolist() == squares
+    assert over(MomentQuery(BOUND, 40.0, moment="squares", center=np.array(center))).tolist() == about
     assert over(MomentQuery(BOUND, 40.0, moment="outer")).tolist() == outer
     every = SquareQuery(np.ones(SIZE), np.full(SIZE, 1 << 61), 1 << 61)
     assert over(every, sparse).tolist() == [sum(row[j] ** 2 for row in ROWS.tolist()) for j in range(SIZE)]

@@ -319,6 +319,15 @@ MUTANTS = (
         "assert",
     ),
     bug(
+        "a center counts records that were blanked out",
+        "Squares about a center are not zero for a record that is.",
+        "curator/queries/moments.py",
+        "bounds = unit_bounds(self.bound, records) * (records.norms > 0)  # null",
+        "bounds = unit_bounds(self.bound, records)  # null",
+        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_mean_squares-about a center-zero_out-False]",
+        "assert",
+    ),
+    bug(
         "outer products clipped by the norm and not its square",
         "The clip of a second moment is made for the length of a row.",
         "curator/queries/moments.py",

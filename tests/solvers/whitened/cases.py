@@ -67,11 +67,12 @@ def answers_left(curator):
     return {query: sum(entry.left for entry in entries) for query, entries in schedule.items()}
 
 
-def asked(query, X, y, *, clip=0.05, **facts):
+def asked(query, X, y, *, clip=0.05, center=None, **facts):
     """The measurement of one moment query."""
     curator = opened(X, y, [query], **facts)
+    words = {} if query == "noisy_target_moments" else {"clip": clip}
     with window() as seen:
-        getattr(curator, query)(n=10.0, **({} if query == "noisy_target_moments" else {"clip": clip}))
+        getattr(curator, query)(n=10.0, **words, **({} if center is None else {"center": center}))
     return seen[0]
 
 

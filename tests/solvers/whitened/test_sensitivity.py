@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.curator.records.recoding import Recoding
+from discreet.errors import PlanViolation, Unsupported
 from tests.covering import covering
 from tests.solvers.whitened.cases import (
     FINE_CLIP,
@@ -37,11 +38,16 @@ LAYOUTS = {
     "recoded sparse": {"recoding": SCALES, "stored": "sparse"},
     "recoded persons": {"recoding": SHEAR, "persons": True},
     "centered": {"recoding": CENTERED, "intercept": True},
+    "about a center": {"center": np.array([0.3, -0.9, 0.0])},
+    "about a center, persons": {"center": np.array([0.3, -0.9, 0.0]), "persons": True},
+    "about a center, fine": {"center": np.array([0.3, -0.9, 0.0]), "fine": True},
+    "about the end of the grid": {"center": np.array([1e300, -1e300, 2.0]), "recoding": SHEAR},
 }
 
 
 def layouts_of(query):
-    return [name for name in LAYOUTS if query != "noisy_second_moment" or "sparse" not in name]
+    about = [name for name in LAYOUTS if query == "noisy_mean_squares" or "about" not in name]
+    return [name for name in about if query != "noisy_second_moment" or "sparse" not in name]
 
 
 CASES = [(query, layout) for query in MOMENTS for layout in layouts_of(query)]
@@ -75,9 +81,9 @@ def searched(query, layout, relation, pure, rounds=2):
 def test_neighbors_move_a_sum_up_to_the_bound_and_not_beyond(query, layout, relation, pure):
     worst = searched(query, layout, relation, pure)
     assert worst <= 1
-    # the constant is in every centered record: no two of them are opposite or have disjoint squares
-    constant = layout == "centered" and relation == "replace_one"
-    assert worst >= (0.25 if constant else ATTAINED)
+    # the constant is in every centered record, and a distance: no two of them are opposite or have disjoint squares
+    shared = ("about" in layout or layout == "centered") and relation == "replace_one"
+    assert worst >= (0.25 if shared else ATTAINED)
 
 
 @covering(("pure", [False, True]), ("persons", [False, True]), ("relation", RELATIONS))
@@ -141,3 +147,23 @@ def test_whole_coefficients_do_not_bias_a_moment(query, clip):
     found = getattr(curator, query)(clip=clip, n=300.0)
     exact = X.T @ X / 300
     np.testing.assert_allclose(found, exact if found.ndim == 2 else np.diag(exact), rtol=2e-3, atol=1e-6)
+
+
+def test_squares_about_a_center_are_those_of_centered_records():
+    rng, center = np.random.default_rng(0), np.array([0.25, -1.0, 0.125, 1.0])
+    X = rng.uniform(-1, 1, (300, P))
+    curator = opened(X, np.ones(300), ["noisy_mean_squares"], budget_of(epsilon=np.inf), intercept=True)
+    found = curator.noisy_mean_squares(clip=1500.0, n=300.0, center=center)
+    exact = np.square(X - center[:P]).mean(axis=0)
+    np.testing.assert_allclose(found, [*exact, 0.0], rtol=2e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("center", [np.zeros(P + 1), np.array([0.0, np.nan, 0.0])])
+def test_a_center_that_does_not_fit_is_refused(center):
+    with pytest.raises(PlanViolation, match="center"):
+        asked("noisy_mean_squares", np.ones((2, P)), np.ones(2), center=center)
+
+
+def test_a_center_would_fill_sparse_records():
+    with pytest.raises(Unsupported, match="about 0"):
+        contribution("noisy_mean_squares", np.ones(P), stored="sparse", center=np.zeros(P))

@@ -38,11 +38,15 @@ def sparse_row_sums(indptr, indices, data, coefficients, out):
 
 
 @njit(inline="always")
-def _add_clipped_squares(x, columns, shift, bound, most, use_l1, squares, out):
-    """Add c times the squares of one row, less their low bits; c <= ``most`` and c times their norm <= ``bound``."""
+def _add_clipped_squares(x, columns, center, shift, bound, most, use_l1, squares, out):
+    """Add c times the squares about ``center`` of one row, less their low bits; c times their norm <= ``bound``.
+
+    c is at most ``most``.
+    """
     total = int64(0)
     for e in range(x.size):
-        squares[e] = (int64(x[e]) * int64(x[e])) >> shift
+        distance = int64(x[e]) - center[e]
+        squares[e] = (distance * distance) >> shift
         total += squares[e] if use_l1 else squares[e] * squares[e]
     norm = total if use_l1 else ceil_sqrt(total)
     if norm > 0:
@@ -53,22 +57,22 @@ def _add_clipped_squares(x, columns, shift, bound, most, use_l1, squares, out):
 
 
 @kernel(_nrt=False)
-def clipped_square_sums(rows, shift, bounds, most, use_l1, columns, squares, out):
-    """Add to ``out`` the sum over all rows of their squared entries, each row's vector within its bound.
+def clipped_square_sums(rows, center, shift, bounds, most, use_l1, columns, squares, out):
+    """Add to ``out`` the sum over all rows of their squared distances from ``center``, each row's within its bound.
 
     ``columns`` are their numbers, and ``squares`` is room for one row.
     """
     for i in range(rows.shape[0]):
-        _add_clipped_squares(rows[i], columns, shift, bounds[i], most[i], use_l1, squares, out)
+        _add_clipped_squares(rows[i], columns, center, shift, bounds[i], most[i], use_l1, squares, out)
 
 
 @kernel()
 def sparse_clipped_square_sums(indptr, indices, data, shift, bounds, most, use_l1, out):
-    """The same over compressed rows."""
-    squares = np.empty(out.size, dtype=np.int64)
+    """The same over compressed rows, about 0."""
+    squares, center = np.empty(out.size, dtype=np.int64), np.zeros(out.size, dtype=np.int64)
     for i in range(indptr.size - 1):
-        first, last = indptr[i], indptr[i + 1]
-        _add_clipped_squares(data[first:last], indices[first:last], shift, bounds[i], most[i], use_l1, squares, out)
+        x, columns = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        _add_clipped_squares(x, columns, center, shift, bounds[i], most[i], use_l1, squares, out)
 
 
 @njit(inline="always")

@@ -41,12 +41,16 @@ _DIGITS_OF = np.array([k.bit_length() for k in range(1 << DIGITS)], dtype=np.uin
 
 @dataclass(frozen=True)
 class MomentQuery(ExactSum):
-    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared)."""
+    """A sum of vectors clipped at ``bound`` lattice steps; ``scale`` is steps per unit of the grid (squared).
+
+    ``center`` is what squares are taken about, in steps of the grid; None: 0.
+    """
 
     bound: int
     scale: float
     use_l1: bool = False
     moment: Moment = "mean"
+    center: Integers | None = None
 
     def over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of rows, of squared rows or of outer products."""
@@ -72,16 +76,26 @@ class MomentQuery(ExactSum):
 
     def squares_over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of squared rows, each within the bound; a person's are averaged over the rows."""
-        records, shift = engine.records, square_shift(engine.n_columns, engine.grid)
-        most = _most(engine, self.scale * 2.0**shift)
-        facts = (shift, unit_bounds(self.bound, records), most, self.use_l1)
-        out = np.zeros(records.n_columns, dtype=np.int64)
-        if records.sparse is None:
-            columns = np.arange(records.n_columns)
-            kernels.clipped_square_sums(records.rows, *facts, columns, np.empty_like(columns), out)
-        else:
+        records, p = engine.records, engine.n_columns
+        shift = square_shift(p, engine.grid, centered=self.center is not None)
+        bounds = unit_bounds(self.bound, records) * (records.norms > 0)  # null rows are away from the center, too
+        facts = (shift, bounds, _most(engine, self.scale * 2.0**shift), self.use_l1)
+        if records.sparse is not None:
+            if self.center is not None:
+                raise Unsupported("squares of sparse records are taken about 0")
+            out = np.zeros(p, dtype=np.int64)
             kernels.sparse_clipped_square_sums(*records.sparse, *facts, out)
-        return out
+            return out
+        rows, center = records.rows, np.zeros(p, dtype=np.int64) if self.center is None else self.center
+        assert rows is not None
+
+        def part(first: int, last: int) -> Integers:
+            out, columns = np.zeros(p, dtype=np.int64), np.arange(p)
+            limits = (facts[0], facts[1][first:last], facts[2][first:last], facts[3])
+            kernels.clipped_square_sums(rows[first:last], center, *limits, columns, np.empty_like(columns), out)
+            return out
+
+        return engine.workers.sum(part, len(rows), rows.size)
 
     def outer_over(self, engine: LocalEngine) -> Integers:
         """Return the exact sum of outer products c x x^T, c |x_j| |x_k| <= c ||x||^2 <= bound <= 2^40 for each row."""
@@ -172,10 +186,18 @@ def _most(engine: LocalEngine, scale: float) -> Integers:
     return np.floor(engine.weights * min(scale, _MOST)).astype(np.int64)
 
 
-def square_shift(n_columns: int, grid: Grid) -> int:
-    """Return how many bits squares lose: each then fits 22 bits, fewer for wide rows, whose sum stays below 2^62."""
+def square_shift(n_columns: int, grid: Grid, *, centered: bool = False) -> int:
+    """Return how many bits squares lose: each then fits 22 bits, fewer for wide rows, whose sum stays below 2^62.
+
+    Two numbers of the grid differ by one bit more than each has.
+    """
     bits = min(_SQUARE_BITS, (61 - n_columns.bit_length()) // 2)
-    return max(0, 2 * (15 if np.dtype(grid.dtype).itemsize == 2 else grid.bits + 1) - bits)
+    return max(0, 2 * (_bits_of(grid) + centered) - bits)
+
+
+def _bits_of(grid: Grid) -> int:
+    """Return how many bits a number of the grid has at most."""
+    return 15 if np.dtype(grid.dtype).itemsize == 2 else grid.bits + 1
 
 
 def magnitude_shift(grid: Grid) -> int:
@@ -205,22 +227,23 @@ def noisy_mean(session: Session, *, clip: float, n: float) -> Floats:
     return _answer(session, "noisy_mean", clip, n, "mean", power=1)
 
 
-def noisy_mean_squares(session: Session, *, clip: float, n: float) -> Floats:
+def noisy_mean_squares(session: Session, *, clip: float, n: float, center: Floats | None = None) -> Floats:
     """Return the sum of each squared feature over ``n``; a record's vector of squares is scaled to length ``clip``.
 
+    Squares are those of distances from ``center``, one number for each column of the records as they are; None: 0.
     The diagonal of ``noisy_second_moment``, for sparse and wide records too.
 
     Privacy
     -------
     Sensitivity: a record contributes c s, s its vector of squares (low bits cut off) and c an integer <= B // r,
-    r >= ||s||; a person's k rows B // k each; a null record 0. So B under ``zero_out`` and ``add_remove``; under
-    ``replace_one`` no entry is negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2: sqrt(2) B (2 B in L1,
-    for pure budgets). There is no factor of p.
+    r >= ||s||; a person's k rows B // k each; a null record 0, wherever the center is. So B under ``zero_out`` and
+    ``add_remove``; under ``replace_one`` no entry is negative, so ||q - q'||^2 <= ||q||^2 + ||q'||^2 <= 2 B^2:
+    sqrt(2) B (2 B in L1, for pure budgets). There is no factor of p.
     Mechanism: sum + round(2^m N(0, I)), or discrete Laplace of scale 2^m.
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
-    Conditions: clip and n are public or released.
+    Conditions: clip, n and the center are public or released.
     """
-    return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2)
+    return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2, center=center)
 
 
 def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
@@ -250,9 +273,11 @@ def _answer(
     moment: Moment,
     *,
     power: int,
+    center: Floats | None = None,
 ) -> Floats:
     """Return the noisy sum; no two squares or outer products have opposite signs, so replacing one moves it less."""
     check_count(n)
+    places = None if center is None else _places(session, center)
     check_moment_kernels(moment=moment, sparse=session.admitted.is_sparse)
     release = session.spend(query, clip)
     use_l1, grid = session.uses_l1(release), session.engine.grid
@@ -261,11 +286,22 @@ def _answer(
     p = session.domain.n_features
     drawn = session.noise(release, unit, p * p if moment == "outer" else p)
     scale = 1.0 / (unit.step * float(grid.one) ** power)
-    exact = session.engine.total(MomentQuery(unit.bound, scale, use_l1, moment))
+    exact = session.engine.total(MomentQuery(unit.bound, scale, use_l1, moment, places))
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor)
-    steps = scale * 2.0 ** (square_shift(p, grid) if moment == "squares" else 0)
+    steps = scale * 2.0 ** (square_shift(p, grid, centered=center is not None) if moment == "squares" else 0)
     whole = steps / math.floor(steps) if power == 2 and steps >= 1 else 1.0  # what rounding coefficients down took away
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
+
+
+def _places(session: Session, center: Floats) -> Integers:
+    """Return a center in steps of the grid, within what the grid's numbers can be; sparse records have none."""
+    if session.engine.is_sparse:
+        raise Unsupported("squares of sparse records are taken about 0")
+    if center.shape != (session.domain.n_features,) or not np.isfinite(center).all():
+        raise PlanViolation(f"squares need a finite center for each of {session.domain.n_features} columns")
+    grid = session.engine.grid
+    most = float(1 << _bits_of(grid))
+    return np.rint(np.clip(center * grid.one, -most, most)).astype(np.int64)
 
 
 class Magnitudes(NamedTuple):
