@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DiscreetError, DPLogisticRegression, DPRidge, TableModel
-from discreet.accounting.certificate import FACTS, Certificate
+from discreet.accounting.certificate import Certificate
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate, PoissonSampled
 from discreet.accounting.pricing import epsilon_of
 from discreet.errors import AccountingError
@@ -172,8 +172,9 @@ def test_a_value_cannot_forge_a_line(sign):
 
 
 X, Y = np.linspace(-1, 1, 120).reshape(60, 2), np.arange(60) % 2
-FREE = ("solver", "assumed_public.schema", "assumed_public.given", "assumed_public.encoded")
-"""Shown as they are; nothing is computed of what is inside."""
+FREE = ("solver", "assumed_public.schema", "assumed_public.given")
+"""Shown as they are: inside, a text or a number may be another one, but not a form that no setting has."""
+NO_SETTINGS = ([], {}, [[]], {"a": []}, {"a": {"b": [{}]}}, 10**400, [1, -(10**400)])
 WRONG = (None, True, "x", "", -5, 1.5, 10**400, [], [1], ["x"], [[]], {}, {"a": 1}, {"a": None}, "inf", "-inf")
 
 
@@ -245,7 +246,11 @@ def test_fields_with_a_type_are_refused_with_another(case):
     stored = json.loads(text_of(case))
     for at in places(stored):
         name = ".".join(map(str, at))
-        if name.startswith(FREE) or (at[0] == "assumed_public" and at[1:] and at[1] not in FACTS):
+        if name.startswith(FREE):
+            for value in NO_SETTINGS:
+                if value != {} or name not in (*FREE, "assumed_public.schema.columns"):  # there may be none at all
+                    with pytest.raises(DiscreetError):
+                        Certificate.from_json(changed(stored, at, value))
             continue
         within = stored
         for key in at:

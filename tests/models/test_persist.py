@@ -30,6 +30,7 @@ from discreet.errors import Unsupported
 from discreet.models.persist import UnreadableModel, _array_bytes, load
 from discreet.penalties import L1, Box, ElasticNet, GroupL2, L2Ball, NoPenalty
 from discreet.solvers import GradientDescent, StochasticGradientDescent
+from tests.accounting.test_certificate import places
 from tests.covering import covering
 
 GD = GradientDescent(n_steps=3)
@@ -223,6 +224,36 @@ def test_forged_headers_are_refused(saved, changes, message):
     with_body(path, **changes)
     with pytest.raises(UnreadableModel, match=message):
         load(path)
+
+
+WRONG = (None, True, 5, -1.5, "x", [], [1], [[]], {}, {"a": 1}, {"type": "tuple", "items": [{}]}, {"type": []})
+MAY_BE = [("bounds", 5), ("penalty", None), ("dataset", "x"), ("fields", {})]
+MAY_BE += [(name, 5) for name in ("clip", "relative_clip", "radius", "step_size")]
+"""Values of another type than what stands there that could have been written as well."""
+
+
+def test_a_value_of_another_type_is_refused_wherever_it_stands(saved):
+    """Each place of the header, with a correct checksum, holds what could have been written, or the file is refused."""
+    _, path = saved
+    whole, accepted = path.read_bytes(), []
+    body = json.loads(members(path)["header.json"])["body"]
+    for at in places(body):
+        for value in WRONG:
+            within = wrong = json.loads(json.dumps(body))
+            for key in at[:-1]:
+                within = within[key]
+            kinds = [float if type(item) is int else type(item) for item in (within[at[-1]], value)]
+            if (kinds[0] is kinds[1] and type(value) is not dict) or (at[-1], value) in MAY_BE:
+                continue
+            within[at[-1]] = value
+            path.write_bytes(whole)
+            with_body(path, **wrong)
+            try:
+                load(path)
+                accepted.append((at, value))
+            except UnreadableModel:
+                pass
+    assert accepted == []
 
 
 class Marker:

@@ -517,12 +517,19 @@ def _is_size(value: object) -> bool:
     return _is_number(value) and value > 0
 
 
+def _is_scalar(value: object) -> bool:
+    return _is_text(value) or _is_number(value) or isinstance(value, bool)
+
+
 def _is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _is_scalar(value: object) -> bool:
-    return _is_text(value) or _is_number(value) or isinstance(value, bool)
+def _is_setting(value: object) -> bool:
+    """Whether a setting or a declaration could have this form: a scalar, none, or lists and objects that hold some."""
+    if isinstance(value, (list, dict)):
+        return len(value) > 0 and all(map(_is_setting, value.values() if isinstance(value, dict) else value))
+    return value is None or value in ("inf", "-inf") or _is_scalar(value)
 
 
 def _list_of(check: Check) -> Check:
@@ -533,8 +540,35 @@ def _object_of(check: Check) -> Check:
     return lambda value: isinstance(value, dict) and all(map(check, value.values()))
 
 
+def _is_table(value: object) -> bool:
+    return _is_object(value) and _is_setting(value)
+
+
+def _are_settings(value: object) -> bool:
+    return _object_of(_is_setting)(value)
+
+
 def _are_features(value: object) -> bool:
     return _is_size(value) or _list_of(_is_range)(value) or _object_of(_is_range)(value)
+
+
+SCHEMA: Mapping[str, Check] = {
+    "columns": _object_of(_is_table),
+    "target": _is_table,
+    "weight": _is_table,
+    "offset": _is_table,
+    "person": _is_text,
+    "ignore": _list_of(_is_text),
+    "rows": _is_count,
+    "separator": _is_text,
+    "interactions": _list_of(_list_of(_is_text)),
+    "missing_texts": _list_of(_is_text),
+}
+"""The keys of a schema file."""
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, dict) and all(name in SCHEMA and SCHEMA[name](part) for name, part in value.items())
 
 
 def _are_checks(value: object) -> bool:
@@ -558,19 +592,23 @@ FACTS: Mapping[str, Check] = {
     "row_norm": lambda value: value is None or _is_size(value),
     "target": _is_range,
     "classes": _list_of(_is_scalar),
+    "class_weights": _list_of(_is_size),
+    "weights": _is_range,
+    "offsets": _is_range,
     "scale": _is_text,
-    "schema": _is_object,
+    "schema": _is_schema,
+    "feature_names": _list_of(_is_text),
     "kept": _is_text,
     "parts": _is_count,
-    GIVEN: _is_object,
+    GIVEN: _are_settings,
     ESTIMATED_RANGES: _object_of(_is_range),
     CHECKED: _are_checks,
 }
-"""The facts of ``assumed_public`` whose form is known."""
+"""The facts of ``assumed_public`` whose form is known. Others, which a stream declares, are settings of any form."""
 
 
 def _are_facts(value: object) -> bool:
-    return isinstance(value, dict) and all(FACTS[name](fact) for name, fact in value.items() if name in FACTS)
+    return isinstance(value, dict) and all(FACTS.get(name, _is_setting)(fact) for name, fact in value.items())
 
 
 FIELDS: Mapping[str, Check] = {
@@ -580,7 +618,7 @@ FIELDS: Mapping[str, Check] = {
     "events": _list_of(_is_object),
     "unit": _is_text,
     "model": _is_text,
-    "solver": _is_object,
+    "solver": _are_settings,
     "accountants": _object_of(_is_price),
     "assumed_public": _are_facts,
     "noise_multiplier": _is_price,
@@ -591,7 +629,7 @@ FIELDS: Mapping[str, Check] = {
     "created": _is_date,
     "not_private": _list_of(_is_text),
     "trace": _list_of(_is_object),
-    "ledger": lambda value: value is None or _is_object(value),
+    "ledger": lambda value: value is None or _is_reference(value),
     "stamp": _is_text,
 }
 

@@ -68,15 +68,24 @@ def solver_names() -> tuple[str, ...]:
     return ("auto", *SOLVERS.names())
 
 
+def check_solver(solver: object) -> None:
+    """Refuse what is neither the name of a solver nor a solver object."""
+    if isinstance(solver, str):
+        is_solver = solver in solver_names()
+    else:
+        parts = ("plan", "solve", "settings")
+        is_solver = not isinstance(solver, type) and all(hasattr(solver, name) for name in parts)
+    if not is_solver:
+        names = ", ".join(solver_names())
+        raise Unsupported(f"solver must be one of {names}, or a solver object such as GradientDescent(n_steps=50)")
+
+
 def choose_solver(
     solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
 ) -> tuple[Solver, tuple[str, ...]]:
     """Return a configured solver from a name or a solver object, and the reasons for what was chosen."""
+    check_solver(solver)
     if not isinstance(solver, str):
-        if isinstance(solver, type) or not all(hasattr(solver, name) for name in ("plan", "solve", "settings")):
-            raise Unsupported(
-                f"solver must be one of {', '.join(solver_names())}, or a solver object: GradientDescent(n_steps=50)"
-            )
         custom: Any = solver
         return filled(custom, domain, loss, penalty, budget), ("solver configured by the user",)
     if solver == "auto":
@@ -85,9 +94,6 @@ def choose_solver(
 
         chosen, why = choose(domain, loss, penalty, budget)
         return chosen, (why, *expectations(Facts(domain, loss, penalty, budget), chosen), DECLARED)
-    if solver not in SOLVERS.names():
-        names = ", ".join(solver_names())
-        raise Unsupported(f"solver must be one of {names}, or a solver object such as GradientDescent(n_steps=50)")
     return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
 
 

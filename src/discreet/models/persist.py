@@ -49,13 +49,15 @@ from discreet import __version__
 from discreet.accounting.certificate import ESTIMATED_RANGES, Certificate
 from discreet.atomic_files import passing, sync
 from discreet.bounds import Bounds
-from discreet.budget import Neighbors
+from discreet.budget import Budget, Neighbors
 from discreet.curator import FEATURES, Layout
 from discreet.errors import DiscreetError, MissingExtra, Unsupported
 from discreet.json_schemas import Json
 from discreet.losses.base import LOSSES
 from discreet.models.base import MODELS, DPLinearModel
 from discreet.models.export import digest_of
+from discreet.models.fit import LARGEST_DEFAULT_DELTA, check_solver
+from discreet.parameters import Finite, conformed
 from discreet.penalties.base import PENALTIES
 from discreet.schema.cell_meaning import SchemaError
 from discreet.schema.schema import Schema
@@ -228,7 +230,7 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
         model.classes_ = _labels(**body["classes"])
         outputs = (cls._n_margins(len(model.classes_)),)
     if body["feature_names"] is not None:
-        model.feature_names_in_ = np.array([str(name) for name in body["feature_names"]], dtype=object)
+        model.feature_names_in_ = np.array(conformed("feature_names", body["feature_names"], tuple[str, ...]), object)
         if len(model.feature_names_in_) != model.n_features_in_:
             raise UnreadableModel("the saved model is not consistent: it has not as many feature names as features")
     model.coef_ = _array(members["coef.npy"], (*outputs, model.n_features_in_))
@@ -241,14 +243,30 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
     if _EFFECTS in members:
         size = (model.n_features_in_ + bool(params["fit_intercept"])) * (max(2, *outputs) - 1 if outputs else 1)
         matrices = _array(members[_EFFECTS], (len(MATRICES), size, size))
-        stored = {**dict(zip(MATRICES, matrices, strict=True)), **body["effects"]}
-        model.effects_ = Effects.from_dict(stored)
+        figures = {name: conformed(name, body["effects"][name], Finite) for name in FIGURES}
+        model.effects_ = Effects.from_dict({**dict(zip(MATRICES, matrices, strict=True)), **figures})
+    _check_declarations(model)  # after the arrays: nothing is allocated for more features than they have
     if not _is_finite(model):
         raise UnreadableModel(
             "the saved model's coefficients, intercepts or noise are not all finite numbers: do not rely on it"
         )
     model.certificate_ = Certificate.from_json(body["certificate"])
     return model
+
+
+def _check_declarations(model: DPLinearModel) -> None:
+    """Refuse parameters that no fit would have taken, or that do not go together with the features and the classes."""
+    bounds, loss = model._declared()
+    settings = model._fit_settings(bounds, loss)
+    Budget(
+        settings.epsilon,
+        LARGEST_DEFAULT_DELTA if settings.delta is None else settings.delta,
+        Neighbors(settings.neighbors),
+    )
+    check_solver(settings.solver)
+    bounds.ranges(model.n_features_in_, getattr(model, "feature_names_in_", None))
+    if list(bounds.classes or ()) != getattr(model, "classes_", np.array(())).tolist() or settings.ledger is not None:
+        raise UnreadableModel("the saved model is not consistent: its classes are not the ones that were declared")
 
 
 def _checked_body(members: Mapping[str, bytes]) -> Json:
@@ -261,6 +279,7 @@ def _checked_body(members: Mapping[str, bytes]) -> Json:
         raise UnreadableModel(
             f"the model was saved in another format than {FORMAT}: read it with the version that wrote it"
         )
+    conformed("library_version", body.get("library_version"), str)
     arrays = members.keys() - {_HEADER}
     if set(body) != _BODY | ({"effects"} if _EFFECTS in arrays else set()) or set(body["sha256"]) != arrays:
         raise UnreadableModel("this is not a saved model: fields of its header are missing or unknown")
