@@ -67,7 +67,7 @@ def place(tmp_path_factory):
         stored[name] = f"{stored[name]}{ALL}"
     stored["notes"] = [ALL, *HOSTILE.values()]
     stored["solver"] = {f"{name}{ALL}": f"{value}{ALL}" for name, value in stored["solver"].items()}
-    stored["assumed_public"] |= {ALL: ALL, "schema": {ALL: {ALL: [ALL] * 20}}}
+    stored["assumed_public"] |= {ALL: ALL, "schema": {"columns": {ALL: {ALL: [ALL] * 20}}}}
     stored["ledger"] = {"ledger": ALL, "dataset": ALL, "entry": 1, "head": ALL}
     (folder / "certificate.json").write_text(json.dumps(stored))
     (folder / "report.html").write_text(
