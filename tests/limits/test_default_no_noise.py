@@ -166,11 +166,12 @@ def test_a_row_norm_that_binds():
     assert abs(objective.value(place.weights(model)) / objective.least - 1) < 10 * GAP  # shrinking rounds by itself
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("columns", ["rare", "many", "lognormal"])
-@pytest.mark.parametrize("name", ["logistic", "logistic, no penalty", "softmax", "svm", "huber", "poisson"])
-def test_without_privacy_ranges_far_too_wide_do_not_keep_it_from_the_optimum(name, columns):
-    """Without a penalty a little of one is added, so that there is a minimizer: it shows where labels are separated."""
-    cell = make(name, columns, "wide")
+@pytest.mark.few(21)
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("ranges", RANGES)
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "origin"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_without_privacy_it_is_the_optimum_to_rounding(name, intercept, ranges, columns):
+    cell = make(name, columns, ranges, intercept)
     model = ESTIMATORS[name].kind(epsilon=math.inf, ledger=False, **cell.settings).fit(cell.X, cell.y)
-    assert abs(cell.gap(model)) < (1e-4 if ESTIMATORS[name].l2 == 0 else 1e-6)
+    assert abs(cell.gap(model)) < 1e-8

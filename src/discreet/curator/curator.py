@@ -214,6 +214,7 @@ class Curator:
     noisy_shells = _method(effects.noisy_shells)
     noisy_minimizer = _method(minimizers.noisy_minimizer)
     noisy_descent = _method(minimizers.noisy_descent)
+    exact_minimizer = _method(minimizers.exact_minimizer)
     perturbed_minimizer = _method(minimizers.perturbed_minimizer)
     sample_minimizer = _method(minimizers.sample_minimizer)
 

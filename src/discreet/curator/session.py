@@ -103,6 +103,8 @@ def check_answers_match_prices(plan: Plan, budget: Budget) -> None:
         allowed = next((some for start, some in _ANSWERS.items() if release.query.startswith(start)), _NOISE)
         if release.mechanism not in allowed:
             raise PlanViolation(f"{release.query} is answered by one of {', '.join(allowed)}: plan one of these")
+        if release.query == "exact_minimizer" and budget.is_private:
+            raise PlanViolation("exact_minimizer adds no noise: plan it for epsilon=inf alone")
         if release.query in _IN_L2 and budget.is_pure:
             raise Unsupported("effects are estimated with Gaussian noise, which needs a delta above 0: leave delta out")
         if release.query.startswith("sample_") and release.mechanism == "additive" and budget.is_pure:

@@ -21,6 +21,7 @@ from discreet.schema.columns import FEWEST_KNOTS, KNOTS
 from discreet.solvers import settings
 from discreet.solvers.base import Solver, solver_named
 from discreet.solvers.coordinates import is_wide, width_share
+from discreet.solvers.exact import ExactMinimizer
 from discreet.solvers.settings import Setting, beyond, within
 from discreet.solvers.signal import Signal
 
@@ -65,17 +66,11 @@ class Facts(settings.Facts):
         local = self.domain.n is not None and not (self.domain.grouped or self.domain.remote or self.domain.weighted)
         return proven and follows and local and self.domain.start is None  # it takes no steps from anywhere
 
-    @property
-    def has_minimizer(self) -> bool:
-        """Whether a certified minimizer serves: of a smooth, strongly convex objective of rows on one machine."""
-        local = self.domain.n is not None and not (self.domain.grouped or self.domain.remote or self.domain.weighted)
-        if not (local and self.penalty.ridge) or self.loss.quadratic or self.domain.start is not None:
-            return False
+    def serves(self, solver: Solver) -> bool:
+        """Whether a solver has a plan for these facts."""
         try:
-            solver_named("output", self.domain, self.loss, self.penalty, self.budget).plan(
-                self.domain, self.loss, self.penalty
-            )
-        except Unsupported:  # too little curvature to certify it
+            solver.plan(self.domain, self.loss, self.penalty)
+        except Unsupported:
             return False
         return True
 
@@ -98,7 +93,9 @@ class Form:
 
 
 FORMS = (
-    Form("output", lambda f: not f.budget.is_private and f.has_minimizer, "without noise, the minimizer itself"),
+    Form(
+        "exact", lambda f: not f.budget.is_private and f.serves(ExactMinimizer()), "without noise, the minimizer itself"
+    ),
     Form("gd", lambda f: not f.budget.is_private, "without noise, full gradients reach the optimum"),
     Form("objective", lambda f: f.budget.is_pure and f.is_one_release, "one release is cheapest where noise is pure"),
     Form(
@@ -129,6 +126,8 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
     form = next(form for form in FORMS if form.holds(facts))
     if form.name == "recipe":
         solver: Solver = recipe_for(facts)
+    elif form.name == "exact":
+        solver = ExactMinimizer()
     elif form.name == "wide":
         solver = settings.wide_steps(facts, lambda steps: steps)
     else:

@@ -391,6 +391,7 @@ QUERIES = {
     "select_coordinate": "choice of the coefficient to update",
     "select_candidate": "choice of the best of several models",
     "noisy_minimizer": "minimizer of the objective, plus noise",
+    "exact_minimizer": "minimizer of the objective, without noise",
     "perturbed_minimizer": "minimizer of a noisy objective",
     "perturb_objective": "minimizer of a noisy objective",
     "sample_minimizer": "model drawn by the exponential mechanism",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.solvers.cd import CoordinateDescent as CoordinateDescent
     from discreet.solvers.coordinate_geometry import Geometry as Geometry
     from discreet.solvers.coordinates import Preconditioned as Preconditioned
+    from discreet.solvers.exact import ExactMinimizer as ExactMinimizer
     from discreet.solvers.exponential import ExponentialMechanism as ExponentialMechanism
     from discreet.solvers.gcd import GreedyCoordinateDescent as GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent as GradientDescent

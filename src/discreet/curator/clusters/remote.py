@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from discreet.losses.base import Loss
 
 
-WHOLE = ("noisy_minimizer", "noisy_descent", "perturb_objective", "perturbed_minimizer", "sample_minimizer")
+WHOLE = (
+    *("noisy_minimizer", "noisy_descent", "exact_minimizer"),
+    *("perturb_objective", "perturbed_minimizer", "sample_minimizer"),
+)
 """Releases that need all records at hand."""
 NEEDS_WHOLE = (
     "this solver needs all records on one machine, and they are on a cluster: use an iterative one (solver='auto', "

@@ -54,9 +54,10 @@ import numpy as np
 from discreet.accounting.objective_perturbation import covers, perturbation_of, record_bound
 from discreet.accounting.plan import Perturbation, Release
 from discreet.bounds import Domain
-from discreet.curator.certified.float_passes import Smooth
+from discreet.curator.certified.float_passes import Smooth, by_outputs
 from discreet.curator.certified.minimize import MOST_CURVATURE, Objective, certified_gradient, minimize
 from discreet.curator.engines import LocalEngine
+from discreet.curator.known_answers import check_smooth
 from discreet.curator.lattice import Unit
 from discreet.curator.noise import Draws
 from discreet.curator.session import Session
@@ -64,12 +65,16 @@ from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss, gradient_bound, gradient_smoothness, lipschitz_within
 from discreet.losses.proofs import require_proof
 from discreet.penalties import L2Ball
+from discreet.penalties.base import Penalty
+from discreet.penalties.recoded import metric_prox
 from discreet.typing import Floats, Integers
 
 _STEPS = 1 << 22  # lattice steps in one sensitivity: rounding costs sqrt(p) of them
 _LEAST_STEP = 2.0**-36  # so that coordinates up to 2^15 have room
 _LARGEST = 1 << 52  # steps that a coordinate may be from 0: below it doubles divide and round to within one step
 GRADIENT_ERROR = 1e-11  # of a computed gradient, over n times the bound on a record's: checked at every step
+ROUNDED = 1e-12  # eigenvalues below this part of the largest may be rounding
+ENDED = 2.0**-50  # a step that promises less than this part of the objective is rounding
 STEPS_NEED_N = (
     "gradient steps contract only where n is the number of records, which is private under add_remove: use the exact "
     "minimizer, or another relation"
@@ -314,6 +319,42 @@ def _gamma_noise(session: Session, release: Release, point: Floats, sensitivity:
     exact = _on_lattice(point, unit)
     noisy = exact + np.rint(drawn).astype(np.int64).reshape(point.shape)
     return session.release(release, unit, exact, noisy, norm="l2", factor=1).astype(np.float64) * unit.step
+
+
+def exact_minimizer(session: Session, penalty: Penalty, *, n: float, n_steps: int) -> Floats:
+    """Return the minimizer of the mean loss + a convex penalty, in double precision: for records without privacy.
+
+    Proximal steps in the metric of a bound on the Hessian, the largest curvature times the second moment of the rows
+    (of squares the Hessian itself), with momentum. A direction in which rows do not vary, up to rounding, hardly moves.
+
+    Privacy
+    -------
+    Sensitivity: unbounded. Mechanism: none.
+    Event: none. A plan with this query opens without privacy alone (``check_answers_match_prices``).
+    Conditions: epsilon is infinite.
+    """
+    loss, domain = session.loss, session.domain
+    session.spend("exact_minimizer")
+    smooth = session.engine.whole().smooth
+    check_smooth(loss, sparse=session.engine.is_sparse, grid=session.engine.grid)
+    view = smooth.view()
+    second = smooth.hessian(view.curvature_weights.reshape(-1, 1)) / n
+    values, vectors = np.linalg.eigh(loss.smoothness * second)
+    values = np.where(values > ROUNDED * values[-1], values, max(values[-1], np.finfo(np.float64).tiny))
+    back = (vectors / values) @ vectors.T
+    metric = np.kron(np.eye(domain.n_outputs), (vectors * values) @ vectors.T)
+    w = last = domain.starting_point
+    turns = 0
+    for _ in range(n_steps):
+        ahead = w + turns / (turns + 3) * (w - last)
+        slopes = smooth.slopes(by_outputs(ahead), loss, view)
+        moved = metric_prox(ahead - (slopes.gradient @ back).T.reshape(w.shape) / n, metric, penalty)
+        step, height = (moved - ahead).T.ravel(), smooth.value_at(slopes.margins, loss) / n + penalty.value(moved)
+        is_uphill = float(np.sum((ahead - moved) * (moved - w))) > 0
+        w, last, turns = moved, w, 0 if is_uphill else turns + 1
+        if float(step @ metric @ step) <= ENDED * abs(height):
+            break
+    return w
 
 
 def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
