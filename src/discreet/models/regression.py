@@ -168,8 +168,8 @@ class DPHuberRegressor(WithInference, PrivateRegressor):
     Parameters
     ----------
     width : float, default=None
-        In units of the target; None: three tenths of the declared target range. Narrower ones cost on
-        skewed targets (RAND health: a gap of .69 at a tenth, .07 at three tenths, without privacy).
+        In units of the target; None: three tenths of the declared target range. A narrow one predicts near the median
+        where the target is skewed.
 
     Examples
     --------
