@@ -78,7 +78,8 @@ USUAL = 2.5
 TWO_VALUED = 0.25
 """A column with this part of the variance that its mean and range allow at most is taken for one of two values."""
 UNSETTLED = 0.5
-"""An effect is not shown where steps may have left it this part of a standard error from the root."""
+"""An effect is not shown where the Hessian may have changed by this part on the way to the root, so that steps may not
+have settled, or where limits may have moved it by this part of a standard error."""
 SPREAD = 4.0
 """The size of slopes is estimated with slopes of at most this many deviations of the target."""
 STEEPEST, STEEPEST_LOGISTIC = 0.6, 1.25
@@ -547,7 +548,7 @@ class Refinement:
         extra = metric.spread**2 / 2.0 * (float(moved @ moved) * eye + np.outer(moved, moved))
         through = linear @ inverse
         privacy = through @ (noise * eye + extra) @ through.T
-        left = np.zeros(len(linear)) if loss.movable_target else self._left(linear, moved, limits)
+        left, change = self._left(linear, moved, limits)
         dark = metric.values < VISIBLE * metric.edge
         hidden = linear @ metric.vectors[:, dark]
         unseen = np.minimum(1.0, (VISIBLE - metric.values[dark] / max(metric.edge, 1e-300)) / (VISIBLE - 1.0))
@@ -562,7 +563,7 @@ class Refinement:
         bias = astray @ astray.T
         if self.declared is not None and self.declared.intercept:  # it is an effect at 0 of all columns
             own[-1] = lost[-1].max()
-        loose = np.maximum(left, own) > UNSETTLED * errors
+        loose = (change > UNSETTLED) | (own > UNSETTLED * errors)
         loose |= metric.spread * np.diag(through @ through.T) > DOUBTFUL * np.maximum(bread, 1e-300)
         blind = (hidden * unseen) @ hidden.T + np.diag(np.where(loose, np.diag(linear @ linear.T), 0.0))
         return Effects(
@@ -584,16 +585,19 @@ class Refinement:
             cut=max(0.0, limits.cut / self.n),
         )
 
-    def _left(self, linear: Floats, moved: Floats, limits: Influence) -> Floats:
-        """Return how far each coefficient may be from the root, as the Hessian changed on the way.
+    def _left(self, linear: Floats, moved: Floats, limits: Influence) -> tuple[Floats, Floats]:
+        """Return how far each coefficient may be from the root, and what part of the Hessian changed on the way.
 
         A curvature changes by at most the part that the margin moves by, which is that of a column over the rows that
         count, and the others' in the mean.
         """
+        if self.curator.loss.movable_target:
+            return np.zeros(len(linear)), np.zeros(len(linear))
         away = np.abs(linear @ moved)
         bounds = np.tile(self.bounds, len(linear) // len(self.bounds))
         far = np.minimum(bounds, limits.reach / np.maximum(np.linalg.norm(linear, axis=1), 1e-300))
-        return np.asarray(away * np.minimum(1.0, away * far + float(np.linalg.norm(moved))))
+        change = away * far + float(np.linalg.norm(moved))
+        return np.asarray(away * np.minimum(1.0, change)), change
 
     def _largest_steps(self, directions: Floats, limits: Influence) -> Floats:
         """Return the longest first step along each direction, a column of coefficients; infinite for straight ones.
