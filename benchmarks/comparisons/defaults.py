@@ -18,7 +18,7 @@ from benchmarks.problems.generated import Problem, problem
 from benchmarks.seeded import SeededWords
 from discreet.curator import use_entropy
 from discreet.default import Recipe
-from discreet.default.table import COORDINATES, choose
+from discreet.default.table import COORDINATES, Facts, choose
 from discreet.errors import DiscreetError
 
 Run = Mapping[str, Any]
@@ -45,7 +45,7 @@ def varied(change: Callable[[Recipe], Recipe]) -> Callable[[Problem, float, str]
 
     def solver(made: Problem, epsilon: float, relation: str) -> Any:
         quote = made.model(epsilon, "auto", neighbors=relation, **delta_for(made, relation)).quote(made.X, made.y)
-        chosen, _ = choose(quote.facts[0], quote.facts[1], quote.facts[2], quote.priced.budget)
+        chosen, _ = choose(Facts(*quote.facts, quote.priced.budget))
         return change(chosen) if isinstance(chosen, Recipe) else "auto"
 
     return solver

@@ -28,6 +28,8 @@ def lazy_names(spec: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = homes[name]
-        return import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        setattr(sys.modules[package], name, value)  # found by itself from now on
+        return value
 
     return find, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)

@@ -58,7 +58,7 @@ def test_without_noise_a_recipe_can_be_planned_too(loss, p):
 
 def test_nothing_but_public_facts_is_asked_for():
     """Equal facts, equal choice; a private n stands for itself by a constant."""
-    assert choose(*vars(facts()).values()) == choose(*vars(facts()).values())
+    assert choose(facts()) == choose(facts())
     assert Signal.of(facts(None).domain, Budget(1.0, 1e-9)).n == PRIVATE_N
 
 

@@ -77,6 +77,14 @@ def test_derivatives_are_finite_differences(loss):
 
 
 @pytest.mark.parametrize("loss", SCALAR, ids=name)
+def test_many_margins_at_once_are_as_one_by_one(loss):
+    for target in targets(loss):
+        for at, one in ((loss.slopes_at, derivative), (loss.bends_at, curvature)):
+            expected = [one(loss, margin, target) for margin in MARGINS.tolist()]
+            np.testing.assert_allclose(at(MARGINS, target), expected, rtol=1e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize("loss", SCALAR, ids=name)
 def test_convex_and_as_smooth_as_declared(loss):
     for target in targets(loss):
         slopes = np.array([derivative(loss, m, target) for m in np.sort(MARGINS).tolist()])

@@ -83,6 +83,10 @@ class Engine(ABC):
         """Return all records as one engine at hand: for minimizers, samplers and fused programs of steps."""
 
 
+_NARROW = 16
+"""Images that are so many times narrower than the records are kept for more questions: they take next to no room."""
+
+
 class LocalEngine(Engine):
     """Private records at hand, and the threads that sum over them."""
 
@@ -124,7 +128,7 @@ class LocalEngine(Engine):
         return last[1]
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
-        if once:
+        if once and placement.n_columns * _NARROW > self.n_columns:
             return PartedEngine(self.records, threads=self.workers.threads, placement=placement)
         return type(self)(placement.of(self.records), threads=self.workers.threads)
 
@@ -347,20 +351,19 @@ class PartedEngine(Engine):
 
     def _answers(self, question: ExactSum, first: int, last: int) -> Integers:
         """Return the sum over parts ``first`` to ``last - 1``."""
-        total = self._answer(first, question)
-        for at in range(first + 1, last):
-            total += self._answer(at, question)
+        total: Integers | None = None
+        for at in range(first, last):
+            begin, end = self._edges[at], self._edges[at + 1]
+            part = self._records.part(begin, end)
+            if self._keeps_tiles:
+                engine: LocalEngine = self._kept_engine(at, part)
+            else:
+                seen = part if self._placement is None else self._placement.of(part, threads=1)
+                engine = engine_for(seen, threads=1)
+            answer = question.of_units(begin, end).over(engine)
+            total = answer if total is None else np.add(total, answer, out=total)
+        assert total is not None
         return total
-
-    def _answer(self, at: int, question: ExactSum) -> Integers:
-        first, last = self._edges[at], self._edges[at + 1]
-        part = self._records.part(first, last)
-        if self._keeps_tiles:
-            engine: LocalEngine = self._kept_engine(at, part)
-        else:
-            seen = part if self._placement is None else self._placement.of(part, threads=1)
-            engine = engine_for(seen, threads=1)
-        return question.of_units(first, last).over(engine)
 
     def _kept_engine(self, at: int, part: Records) -> DenseEngine:
         """Return an engine of a part whose tiles are on disk, cut when they are first read."""

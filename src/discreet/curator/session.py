@@ -23,7 +23,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import noise
 from discreet.curator.engines import Engine
-from discreet.curator.lattice import CHOICE_N_CAP, LARGEST_BOUND, PRIVATE_N_CAP, Unit, for_a_scalar, unit_for
+from discreet.curator.lattice import CHOICE_N_CAP, LARGEST_BOUND, PRIVATE_N_CAP, ROOT_TWO, Unit, for_a_scalar, unit_for
 from discreet.curator.noise import Entropy, current_entropy
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
@@ -165,6 +165,8 @@ class Session:
         self.budget, self.noise_multiplier = budget, noise_multiplier
         self.factor = budget.neighbors.sum_factor
         """Sensitivity of a sum of contributions within +-B, in units of B."""
+        self.nonnegative_factor = ROOT_TWO if self.factor == 2 else self.factor
+        """The same in L2 of vectors without negative entries, and of positive semidefinite matrices."""
         public_n = domain.n if budget.neighbors.n_is_public else None
         self.largest_n = public_n or PRIVATE_N_CAP
         """What keeps sums from wrapping: n where it is public."""

@@ -53,7 +53,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 from discreet.accounting.plan import Plan, Release
-from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
@@ -78,6 +77,7 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     count_release,
+    on_one_thread,
     public_count,
 )
 from discreet.solvers.calibration import CLASSES, calibrate, mean_curvature
@@ -241,10 +241,12 @@ class Recipe:
     # --- the plan: what is asked, and its shares -----------------------------------------------------
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
-        """List the answers, each with its share of mu^2."""
-        self._check(domain, loss)
-        shares = self.shares
-        asked = [*self._shape_releases(domain, loss)]
+        """List the answers, each with its share of mu^2; refuse what the steps do not serve."""
+        if loss.task == "regression" and not (loss.movable_target or loss.log_link):
+            raise Unsupported(f"a recipe knows no {type(loss).__name__} loss: use solver='gd'")
+        if domain.sparse:
+            raise Unsupported("a recipe's coordinates would fill sparse records: use solver='auto' or 'gd'")
+        shares, asked = self.shares, [*self._shape_releases(domain, loss)]
         if self._counts_classes(domain, loss):
             entry = _share(
                 "noisy_coordinate_gradient", 1, shares.target, 1
@@ -257,13 +259,6 @@ class Recipe:
             raise Unsupported("shares must leave some of the budget to the clipped steps: their sum must be below 1")
         steps = _share(steps_query(loss), self.n_steps, rest)
         return Plan((*asked, steps, *calibration, *weighted, *count_release(domain, shares_to_noise(COUNT_SHARE))))
-
-    def _check(self, domain: Domain, loss: Loss) -> None:
-        """Refuse what the steps do not serve."""
-        if loss.task == "regression" and not (loss.movable_target or loss.log_link):
-            raise Unsupported(f"a recipe knows no {type(loss).__name__} loss: use solver='gd'")
-        if domain.sparse:
-            raise Unsupported("a recipe's coordinates would fill sparse records: use solver='auto' or 'gd'")
 
     def _shape_releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List what the coordinates are made of."""

@@ -10,13 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from discreet.bounds import Domain
-from discreet.budget import Budget
 from discreet.default.recipe import Recipe, Shares
 from discreet.default.weighted import WIDEST
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss
-from discreet.penalties.base import Penalty
 from discreet.schema.columns import FEWEST_KNOTS, KNOTS
 from discreet.solvers import settings
 from discreet.solvers.base import Solver, solver_named
@@ -120,9 +116,8 @@ FORMS = (
 )
 
 
-def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tuple[Solver, str]:
+def choose(facts: Facts) -> tuple[Solver, str]:
     """Return what ``auto`` is for these facts, and why."""
-    facts = Facts(domain, loss, penalty, budget)
     form = next(form for form in FORMS if form.holds(facts))
     if form.name == "recipe":
         solver: Solver = recipe_for(facts)
@@ -131,7 +126,7 @@ def choose(domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> tupl
     elif form.name == "wide":
         solver = settings.wide_steps(facts, lambda steps: steps)
     else:
-        solver = solver_named(form.name, domain, loss, penalty, budget)
+        solver = solver_named(form.name, facts.domain, facts.loss, facts.penalty, facts.budget)
     return solver, f"auto chose {form.name}: {form.reason}"
 
 

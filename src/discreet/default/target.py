@@ -23,13 +23,13 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp, softmax
 
 from discreet.accounting.plan import Release
-from discreet.losses.base import Loss, derivative, value
+from discreet.losses.base import Loss
 from discreet.solvers.calibration import CLASSES
-from discreet.solvers.coordinates import TINY, Target, noise_of, shares_to_noise
+from discreet.solvers.coordinates import TINY, Target, noises, shares_to_noise
 from discreet.solvers.settings import LARGEST
 from discreet.typing import Floats
 
@@ -60,7 +60,7 @@ def search_target(curator: "Curator", n: float, rounds: int) -> Target:
     """Take the looks, and return what they found."""
     low, high = curator.domain.target_range or (-1.0, 1.0)
     half = (high - low) / 2.0 or 1.0
-    noise = noise_of(curator, "noisy_coordinate_gradient", 1.0, float(curator.budget.neighbors.sum_factor)) / n
+    noise = noises(curator, "noisy_coordinate_gradient")[0] / n
     outside = min(1.0 - FIRST_QUANTILE, max(FEWEST_OUTSIDE, OUTSIDE * noise))
     center, window, centers, windows = (low + high) / 2.0, half / 2.0, [], []
     for t in range(rounds):
@@ -101,7 +101,7 @@ def class_shares(loss: Loss, gradient: Floats, noise: float) -> Floats:
     if len(gradient) > 1:
         shares = 1.0 / count - gradient
     else:
-        negative, positive = (float(derivative(loss, 0.0, sign)) for sign in (-1.0, 1.0))
+        negative, positive = (float(loss.slopes_at(np.zeros(1), sign)[0]) for sign in (-1.0, 1.0))
         share = (float(gradient[0]) - negative) / (positive - negative)
         shares, noise = np.array([1.0 - share, share]), noise / abs(positive - negative)
     kept = UNEVEN**2 / (UNEVEN**2 + noise**2)
@@ -116,7 +116,7 @@ def constant_doubt(loss: Loss, shares: Floats, noise: float, strength: float) ->
     """
     if loss.n_outputs > 1:
         return np.asarray(np.hypot(CLASSES.shift, noise / shares))
-    off = noise / abs(float(derivative(loss, 0.0, 1.0)) - float(derivative(loss, 0.0, -1.0)))
+    off = noise / abs(float(np.subtract(*(loss.slopes_at(np.zeros(1), sign)[0] for sign in (-1.0, 1.0)))))
     ends = (min(1.0, max(0.0, float(shares[1]) + sign * off)) for sign in (-1.0, 1.0))
     low, high = (best_constant(loss, np.array([1.0 - end, end]), strength) for end in ends)
     return math.hypot(CLASSES.shift, float(high - low) / 2.0)
@@ -132,17 +132,20 @@ def best_constant(loss: Loss, shares: Floats, strength: float) -> Floats | float
 
         return np.asarray(minimize(sloped, np.zeros(len(shares)), jac=True, method="BFGS").x)
 
-    def expected(margin: float) -> float:
-        each = (share * float(value(loss, margin, sign)) for share, sign in zip(shares, (-1.0, 1.0), strict=True))
-        return math.fsum(each) + strength * margin**2 / 2.0
+    def slope(margin: float) -> float:
+        each = [float(loss.slopes_at(np.array([margin]), sign)[0]) for sign in (-1.0, 1.0)]
+        return float(shares @ each) + strength * margin
 
-    return _least(expected)
+    return _flat_point(slope)
 
 
 def best_log_mean(loss: Loss, mean: float, strength: float) -> float:
     """Return the log of the constant with the least expected loss (linear in the target) and L2 penalty."""
-    return _least(lambda margin: float(value(loss, margin, mean)) + strength * margin**2 / 2.0)
+    return _flat_point(lambda margin: float(loss.slopes_at(np.array([margin]), mean)[0]) + strength * margin)
 
 
-def _least(expected: Callable[[float], float]) -> float:
-    return float(minimize_scalar(expected, bounds=(-LARGEST, LARGEST), method="bounded").x)
+def _flat_point(slope: Callable[[float], float]) -> float:
+    """Return where a slope that does not fall is 0; the end at which it is nearest to 0 where it is not."""
+    if slope(-LARGEST) >= 0 or slope(LARGEST) <= 0:
+        return -LARGEST if slope(-LARGEST) >= 0 else LARGEST
+    return float(brentq(slope, -LARGEST, LARGEST))

@@ -98,7 +98,7 @@ class Weighted:
         self._clip, self._basis = loss.lipschitz * reach, contrasts(loss.n_outputs)
         self._largest_hessian, self._bends, self._least = math.inf, 0.0, 0.0
         self._noises = noises(curator, "noisy_weighted_gradient")[skip:]
-        self._hessian_noises = noises(curator, "noisy_curvature")
+        self._hessian_noises = noises(curator, "noisy_curvature", nonnegative=True)
         self.at_corner: Floats | None = None
         self.length, self.slope_limit = reach, math.inf
 
@@ -146,7 +146,7 @@ class Weighted:
         with curator.recoded(replace(self._recoding, reach=self._reach)):
             clip = curator.domain.row_norm**2
             second = top * curator.noisy_second_moment(clip=clip, n=self._n)
-        noise = top * noises(curator, "noisy_second_moment")[-1] / self._root * clip / self._n
+        noise = top * noises(curator, "noisy_second_moment", nonnegative=True)[-1] * clip / self._n
         shared = np.asarray(np.kron(np.eye(self._basis.shape[1]), second), dtype=np.float64)
         return self._metric(shared, noise * math.sqrt(2.0 * len(second)))
 
@@ -159,18 +159,13 @@ class Weighted:
         curator, (outputs, p) = self._curator, (len(self._basis), len(v))
         clip = min((COUPLED if outputs > 1 else self._curvature) * self._reach**2, self._largest_hessian)
         asked = curator.noisy_curvature(flat(v), clip=clip, reach=self._reach) / self._n
-        noise = self._hessian_noises.pop(0) / self._root * clip / self._n
+        noise = self._hessian_noises.pop(0) * clip / self._n
         least = 0.0 if bound is None or (is_near and self._bends) else CURVED * bound.matrix
         if outputs == 1:
             return self._metric(asked + least, noise * math.sqrt(2.0 * p))
         ends = [self._basis[k] - self._basis[other] for k in range(outputs) for other in range(k + 1, outputs)]
         pairs = (np.kron(np.outer(end, end), one) for end, one in zip(ends, asked, strict=True))
         return self._metric(np.asarray(sum(pairs)) + least, 2.0 * noise * math.sqrt(outputs * (p + 1.0)))
-
-    @property
-    def _root(self) -> float:
-        """What a sum of positive semidefinite matrices moves by less than another, under ``replace_one``."""
-        return math.sqrt(self._curator.budget.neighbors.sum_factor)
 
     def _metric(self, matrix: Floats, edge: float) -> Metric:
         if self._pull is not None:

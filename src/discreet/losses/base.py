@@ -219,6 +219,14 @@ class Loss:
         limit = self.prediction_limit
         return np.asarray(np.exp(np.clip(margins, -limit, limit))) if self.log_link else margins
 
+    def slopes_at(self, margins: Floats, target: float) -> Floats:
+        """Return the derivatives of one output at these margins, up to rounding: for models of records, and no sums."""
+        return np.array([derivative(self, margin, target) for margin in margins.tolist()])
+
+    def bends_at(self, margins: Floats, target: float) -> Floats:
+        """Return the curvatures at these margins, likewise."""
+        return np.array([curvature(self, margin, target) for margin in margins.tolist()])
+
     def target_place(self, ends: Range, *, intercept: bool) -> tuple[float, float]:
         """Return the center and the scale of targets in training coordinates, from their declared range."""
         if self.log_link:
@@ -283,7 +291,7 @@ def slope_at_zero(loss: Loss) -> float:
     """Return |f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, 1 for numbers."""
     if loss.n_outputs > 1:
         return math.sqrt(1.0 - 1.0 / loss.n_outputs)
-    return abs(float(derivative(loss, 0.0, 1.0)))
+    return abs(float(loss.slopes_at(np.zeros(1), 1.0)[0]))
 
 
 def _margin_bound(domain: Domain, radius: float | None) -> float:

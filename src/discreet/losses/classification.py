@@ -86,6 +86,16 @@ class Logistic(_LogisticFields, Loss):
         steepest = reach * reach / 4 if reach <= 2 else reach - 1
         return self.sharpness * bound * bound * steepest
 
+    def slopes_at(self, margins: Floats, target: float) -> Floats:
+        """Return -t s(-k t m) for all margins at once."""
+        with np.errstate(over="ignore"):
+            return np.asarray(-target / (1.0 + np.exp(self.sharpness * target * margins)))
+
+    def bends_at(self, margins: Floats, target: float) -> Floats:
+        """Return k s(k m) s(-k m) for all margins at once."""
+        rest = np.exp(-np.abs(self.sharpness * margins))
+        return np.asarray(self.sharpness * rest / np.square(1.0 + rest))
+
 
 @value.of(Logistic)
 def _logistic_value(loss, margin, target):  # type: ignore[no-untyped-def]

@@ -92,8 +92,9 @@ def choose_solver(
         from discreet.default.explain import expectations  # here: a fit imports no solver but its own
         from discreet.default.table import Facts, choose
 
-        chosen, why = choose(domain, loss, penalty, budget)
-        return chosen, (why, *expectations(Facts(domain, loss, penalty, budget), chosen), DECLARED)
+        facts = Facts(domain, loss, penalty, budget)
+        chosen, why = choose(facts)
+        return chosen, (why, *expectations(facts, chosen), DECLARED)
     return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
 
 
@@ -107,9 +108,9 @@ def fills(solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: 
     small = domain.n_features <= (FILLED / domain.n if is_counted and domain.n else NARROW)
     if not small or solver not in ("auto", "recipe") or not budget.is_private:
         return False
-    from discreet.default.table import choose  # here: a fit imports no solver but its own
+    from discreet.default.table import Facts, choose  # here: a fit imports no solver but its own
 
-    chosen, _ = choose(replace(domain, sparse=False), loss, penalty, budget)
+    chosen, _ = choose(Facts(replace(domain, sparse=False), loss, penalty, budget))
     return getattr(chosen, "gives_shape", False)
 
 

@@ -39,9 +39,10 @@ solver needs: its name is then known to ``solver=`` of every estimator, to ``--s
 saved models. What it may bring in addition: ``Chooses``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -444,3 +445,28 @@ def audit_case(name: str) -> AuditCase:
     """Return how the solver of this name is audited."""
     case: Callable[[], AuditCase] = getattr(SOLVERS[name], "audit_case", lambda: AuditCase(name))
     return case()
+
+
+SMALL = 512
+"""Matrices of up to so many columns are factored about as fast by one thread."""
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def on_one_thread(columns: int) -> Iterator[None]:
+    """Let BLAS run on one thread inside the block, if its matrices have few columns; afterwards as before.
+
+    Its threads keep spinning for some milliseconds after each call. Where matrices are small that gains nothing, and
+    spinning threads take the cores from passes over records.
+    """
+    if columns > SMALL:
+        yield
+        return
+    with _libraries().limit(limits=1, user_api="blas"):
+        yield

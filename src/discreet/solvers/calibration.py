@@ -17,11 +17,11 @@ post-processing.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.special import expit
 
 from discreet.curator import Recoding
@@ -62,6 +62,8 @@ LAW = (0.2, 0.3)
 """How far the center of u is from 0, and the logarithm of its deviation, mostly: both are of noisy, shrunk rows."""
 LEAST_NOISE = 1e-8
 """Of an answer, where there is less: what follows from a normal u is not as exact as that."""
+ROUNDS, SETTLED, DIFFERENCE = 200, 1e-5, 1e-7
+"""Steps to the mode at most; how short the last one is, and of differences, in units of the prior's deviations."""
 
 
 @dataclass(frozen=True)
@@ -149,17 +151,49 @@ def posterior_mode(loss: Loss, before: Before, answers: list[Answer]) -> tuple[F
     start, deviations = np.append(before.theta, (0.0, 0.0)), np.append(before.deviations, LAW)
 
     def misses(x: Floats) -> Floats:
-        theta, law = x[:k], (x[k], math.exp(x[k + 1]))
-        pull = before.strength * (before.linear.T @ (before.linear @ theta + before.offset))
+        theta, law = x[:, :k], (x[:, k], np.exp(x[:, k + 1]))
+        pull = before.strength * ((theta @ before.linear.T + before.offset) @ before.linear)
         each = (
             (answer.gradient - expected_gradient(loss, answer.theta, theta, *law) + pull) / answer.noise
             for answer in answers
         )
-        return np.concatenate([*each, (x - start) / deviations])
+        return np.concatenate([*each, (x - start) / deviations], axis=1)
 
-    low = np.append(0.0, np.full(k + 1, -np.inf))
-    mode = least_squares(misses, start, bounds=(low, np.inf), x_scale=deviations)
-    return mode.x[:k], np.linalg.pinv(mode.jac)[:k, : -len(start)]
+    mode, slopes = least_squares(misses, start, deviations)
+    return mode[:k], np.asarray(np.linalg.pinv(slopes)[:k, : -len(start)], dtype=np.float64)
+
+
+def least_squares(misses: Callable[[Floats], Floats], start: Floats, scales: Floats) -> tuple[Floats, Floats]:
+    """Return the x with the least sum of squares, its first number at least 0, and what each miss changes by there.
+
+    Levenberg's damped steps: ``misses`` takes several x, so that differences in all unknowns, which are about as large
+    as ``scales``, come from one call.
+    """
+
+    def around(x: Floats) -> tuple[Floats, Floats]:
+        found = misses(np.vstack([x, x + np.diag(DIFFERENCE * scales)]))
+        return found[0], (found[1:] - found[0]).T / DIFFERENCE
+
+    x, damping = start, 1e-3
+    missed, slopes = around(x)
+    for _ in range(ROUNDS):
+        free = np.ones(len(x), dtype=np.bool_)
+        free[0] = x[0] > 0 or slopes[:, 0] @ missed < 0
+        damped = np.vstack([slopes[:, free], damping * np.eye(int(free.sum()))])
+        moved = x.copy()
+        moved[free] -= (
+            scales[free] * np.linalg.lstsq(damped, np.append(missed, np.zeros(int(free.sum()))), rcond=None)[0]
+        )
+        moved[0] = max(0.0, moved[0])
+        is_there = bool((np.abs(moved - x) <= SETTLED * scales).all())
+        found, changed = around(moved)
+        if found @ found <= missed @ missed:
+            x, missed, slopes, damping = moved, found, changed, damping / 10.0
+        else:
+            damping *= 10.0
+        if is_there:
+            break
+    return x, slopes / scales
 
 
 def predictor_coordinates(
@@ -174,21 +208,23 @@ def predictor_coordinates(
     return replace(recoding, row_norm=recoding.row_norm if shrinks else math.inf, matrix=matrix, reach=prior.length)
 
 
-def expected_gradient(loss: Loss, at: Floats, best: Floats, center: float = 0.0, deviation: float = 1.0) -> Floats:
-    """Return the mean gradient at one theta where another is the best, and u is normal.
+def expected_gradient(loss: Loss, at: Floats, best: Floats, center: Floats, deviation: Floats) -> Floats:
+    """Return the mean gradients at one theta where others are the best, and u is normal: one row of numbers for each.
 
     The slope of a loss of a mean mu is (mu - y) mu' / V(mu), and y is the best theta's mean on average.
     """
-    u = center + deviation * POINTS
-    rows = np.stack([u if loss.movable_target else np.clip(u, -3.0, 3.0), np.ones_like(u)])[: len(at)]
+    u = center[:, None] + deviation[:, None] * POINTS
+    rows = np.stack([u if loss.movable_target else np.clip(u, -3.0, 3.0), np.ones_like(u)], axis=1)[:, : len(at)]
+    now, then = at @ rows, (best[:, None] @ rows)[:, 0]
     if loss.movable_target:
-        slopes = (at - best) @ rows
+        slopes = now - then
     elif loss.log_link:
-        mean, truth = (loss.prediction(np.clip(theta @ rows, -FARTHEST, FARTHEST)) for theta in (at, best))
-        slopes = (mean - truth) * np.array([each / loss.variance(each) for each in mean.tolist()])
+        mean, truth = (loss.prediction(np.clip(margins, -FARTHEST, FARTHEST)) for margins in (now, then))
+        variances = np.array([loss.variance(each) for each in mean.ravel().tolist()]).reshape(mean.shape)
+        slopes = (mean - truth) * mean / variances
     else:
-        slopes = expit(at @ rows) - expit(best @ rows)
-    return np.asarray(rows @ (slopes * WEIGHTS / WEIGHTS.sum()))
+        slopes = expit(now) - expit(then)
+    return np.asarray((rows @ (slopes * WEIGHTS / WEIGHTS.sum())[:, :, None])[:, :, 0])
 
 
 def normal_hessian(theta: Floats) -> Floats:

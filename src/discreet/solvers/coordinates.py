@@ -49,7 +49,6 @@ from scipy.optimize import isotonic_regression
 
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
-from discreet.blas_threads import on_one_thread
 from discreet.bounds import Domain, Moments, Typical
 from discreet.curator import Magnitudes, Recoding
 from discreet.errors import Unsupported
@@ -66,6 +65,7 @@ from discreet.solvers.base import (
     Solution,
     Solver,
     count_release,
+    on_one_thread,
     planned,
     public_count,
 )
@@ -170,16 +170,18 @@ def shares_to_noise(share: float, count: int = 1) -> float:
     return math.sqrt(count / share)
 
 
-def noise_of(curator: "Curator", query: str, clip: float, factor: float) -> float:
-    """Return the standard deviation of an answer's noise, in units of its sum: Gaussian, or Laplace in L1."""
+def noises(curator: "Curator", query: str, *, nonnegative: bool = False) -> list[float]:
+    """Return the deviation of the noise in each answer to a query, per unit of its clip, in the order of the plan.
+
+    Gaussian noise, or Laplace in L1. ``nonnegative``: of sums of squares and of positive semidefinite matrices, which
+    an exchange moves by less in L2.
+    """
+    factor = float(curator.budget.neighbors.sum_factor)
     if curator.budget.is_pure:
-        factor = math.sqrt(2.0) * curator.budget.neighbors.sum_factor
-    return factor * clip * curator.noise_multiplier * planned(curator, query).relative_noise
-
-
-def noises(curator: "Curator", query: str) -> list[float]:
-    """Return the deviation of the noise in each answer to a query, per unit of its clip, in the order of the plan."""
-    unit = float(curator.budget.neighbors.sum_factor) * curator.noise_multiplier
+        factor *= math.sqrt(2.0)
+    elif nonnegative:
+        factor = math.sqrt(factor)
+    unit = factor * curator.noise_multiplier
     entries = (release for release in curator.plan.releases if release.query == query)
     return [unit * release.relative_noise for release in entries for _ in range(release.count)]
 
@@ -245,7 +247,7 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     if found is None:
         with curator.recoded(Recoding(center, scale * math.sqrt(room), 0.0)):  # squares over room: below the clip
             found = room * curator.noisy_mean_squares(clip=clip, n=n)
-    noise = room * noise_of(curator, "noisy_mean_squares", clip, curator.budget.neighbors.sum_factor**0.5) / n
+    noise = room * noises(curator, "noisy_mean_squares", nonnegative=True)[0] * clip / n
     found = found[: len(center)]
     kept = np.clip(np.maximum(found, 0.0) + NOISE_IN_SCALE * noise, least_scale**2, 1.0)
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
@@ -341,8 +343,8 @@ def second_moment(curator: "Curator", admitted: Domain, standard: Recoding, n: f
     with curator.recoded(standard):
         clip = room if curator.noise_multiplier else curator.domain.row_norm**2
         second = curator.noisy_second_moment(clip=clip, n=n)
-    noise = noise_of(curator, "noisy_second_moment", clip, curator.budget.neighbors.sum_factor**0.5)
-    return second, noise / n * math.sqrt(2.0 * len(second))
+    noise = noises(curator, "noisy_second_moment", nonnegative=True)[0] * clip / n
+    return second, noise * math.sqrt(2.0 * len(second))
 
 
 def longest_row(linear: Floats, domain: Domain) -> float:
@@ -394,8 +396,7 @@ def estimate_target(curator: "Curator", n: float, *, denoise: bool = False) -> T
     """
     low, high = curator.domain.target_range or (-1.0, 1.0)
     middle, half = (low + high) / 2.0, (high - low) / 2.0 or 1.0
-    factor = float(curator.budget.neighbors.sum_factor)
-    noise = noise_of(curator, "noisy_target_moments", math.sqrt(2.0), factor) / n
+    noise = noises(curator, "noisy_target_moments")[0] * math.sqrt(2.0) / n
     mean, square = curator.noisy_target_moments(n=n)
     if denoise:
         mean = float(garrote(np.array(mean), noise))
@@ -786,7 +787,7 @@ class Preconditioned:
         1 / sqrt(1 + r^2) tells best what r is near r = 1, so features are divided by the last guess. It is read one
         standard deviation of the noise toward long rows, which make the constant heavier: the safe side.
         """
-        noise = noise_of(curator, "noisy_mean", 1.0, float(curator.budget.neighbors.sum_factor)) / n
+        noise = noises(curator, "noisy_mean")[0] / n
         length = math.sqrt(longest)
         for _ in range(LOOKS):
             with curator.recoded(replace(start, scale=start.scale * length, row_norm=1.0)):

@@ -38,7 +38,7 @@ from scipy.special import expit, ndtri, softmax
 
 from discreet.bounds import Domain
 from discreet.curator import Recoding
-from discreet.losses.base import Loss, curvature, derivative
+from discreet.losses.base import Loss
 from discreet.solvers.base import Solution, Trace, planned
 from discreet.solvers.propagation import affine, gain, left_of_start, responses, taken_back
 from discreet.typing import Floats, Integers
@@ -88,10 +88,9 @@ def binary_margins(loss: Loss, mean: float, deviation: float, slope: float, dire
     points = normal_points(2)
     units, length = points[:, 0], row_lengths(points[:, 1], directions)
     margins = mean + deviation * units
-    slopes, bends = np.zeros((POINTS, 2)), np.zeros((POINTS, 2))
-    for i, margin in enumerate(margins.tolist()):
-        for k, target in enumerate((1.0, -1.0)):
-            slopes[i, k], bends[i, k] = derivative(loss, margin, target), curvature(loss, margin, target)
+    slopes, bends = (
+        np.column_stack([at(margins, target) for target in (1.0, -1.0)]) for at in (loss.slopes_at, loss.bends_at)
+    )
     pulls = np.clip(slopes * length[:, None], -slope, slope) * units[:, None]
 
     def chances(factor: float) -> Floats:

@@ -27,7 +27,7 @@ from discreet.curator.engines import DenseEngine, ExactSum, LocalEngine, coeffic
 from discreet.curator.kernels import gradients as kernels
 from discreet.curator.kernels.moments import outer_sums
 from discreet.curator.known_answers import check_effect_kernels
-from discreet.curator.lattice import COEFFICIENT_LIMIT, LARGEST_BOUND, ROOT_TWO, Unit, Weights, place_weights
+from discreet.curator.lattice import COEFFICIENT_LIMIT, LARGEST_BOUND, Unit, Weights, place_weights
 from discreet.curator.queries.gradients import sum_over_tiles
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
@@ -206,9 +206,9 @@ def noisy_weighted_gradient(session: Session, w: Floats, *, clip: float, reach: 
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only.
     """
-    release, unit = spend(session, "noisy_weighted_gradient", w, clip, reach, session.factor)
+    release, unit, weights = spend(session, "noisy_weighted_gradient", w, clip, reach, session.factor)
     drawn = session.noise(release, unit, w.size)
-    query = WeightedGradientQuery(*point_of(session, w), unit.bound, *_scaled(session, unit, reach, 1), slack)
+    query = WeightedGradientQuery(weights, session.loss, unit.bound, *_scaled(session, unit, reach, 1), slack)
     exact = session.engine.total(query)
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape)) * unit.step
     return np.ascontiguousarray(released.T, dtype=np.float64).reshape(w.shape)
@@ -233,10 +233,10 @@ def noisy_curvature(session: Session, w: Floats, *, clip: float, reach: float, s
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only.
     """
-    release, unit = spend(session, "noisy_curvature", w, clip, reach, root_two(session))
+    release, unit, weights = spend(session, "noisy_curvature", w, clip, reach, session.nonnegative_factor)
     pairs = 1 if w.ndim == 1 else math.comb(w.shape[1], 2)
     drawn = session.noise(release, unit, pairs * len(w) ** 2)
-    query = CurvatureQuery(*point_of(session, w), unit.bound, *_scaled(session, unit, reach, 2), slack)
+    query = CurvatureQuery(weights, session.loss, unit.bound, *_scaled(session, unit, reach, 2), slack)
     return _symmetric(session, release, unit, session.engine.total(query), drawn)
 
 
@@ -256,10 +256,10 @@ def noisy_score_covariance(session: Session, w: Floats, *, clip: float, reach: f
     Event: ``Gaussian`` at 2^m / sensitivity >= the planned multiplier.
     Conditions: w, clip, reach and slack depend on public and released values only. ``clip`` bounds ||s||^2.
     """
-    release, unit = spend(session, "noisy_score_covariance", w, clip, reach, root_two(session))
+    release, unit, weights = spend(session, "noisy_score_covariance", w, clip, reach, session.nonnegative_factor)
     drawn = session.noise(release, unit, w.size**2)
     scale = math.isqrt(unit.bound) / (math.sqrt(clip) * session.engine.grid.one)
-    query = ScoreQuery(*point_of(session, w), unit.bound, scale, reach * session.engine.grid.one, slack)
+    query = ScoreQuery(weights, session.loss, unit.bound, scale, reach * session.engine.grid.one, slack)
     whole = unit.bound / math.isqrt(unit.bound) ** 2
     return _symmetric(session, release, unit, session.engine.total(query), drawn) * whole
 
@@ -275,16 +275,16 @@ def noisy_squared_slopes(session: Session, w: Floats, *, clip: float) -> float:
     Event: ``Gaussian`` at 2^m / B >= the planned multiplier.
     Conditions: w and clip depend on public and released values only.
     """
-    release, unit = spend(session, "noisy_squared_slopes", w, clip, math.inf, 1)
+    release, unit, weights = spend(session, "noisy_squared_slopes", w, clip, math.inf, 1)
     drawn = session.noise(release, unit, 1)
-    exact = session.engine.total(SlopeQuery(*point_of(session, w), unit.bound, 1.0 / unit.step))
+    exact = session.engine.total(SlopeQuery(weights, session.loss, unit.bound, 1.0 / unit.step))
     return float(session.release(release, unit, exact, exact + drawn, factor=1)[0]) * unit.step
 
 
 def spend(
     session: Session, query: str, w: Floats, clip: float, reach: float, factor: int | Fraction
-) -> tuple[Release, Unit]:
-    """Check what is asked, spend, and return the release's lattice."""
+) -> tuple[Release, Unit, Weights]:
+    """Check what is asked, spend, and return the release, its lattice, and the weights on theirs."""
     if w.shape != session.domain.shape:
         raise PlanViolation(f"weights must have shape {session.domain.shape}")
     if w.ndim != 1 and query != "noisy_weighted_gradient" and not session.loss.softmax_link:
@@ -296,11 +296,7 @@ def spend(
     check_effect_kernels(session.loss)
     release, grid = session.spend(query, clip), session.engine.grid
     largest = grid.largest_bound if query == "noisy_weighted_gradient" else LARGEST_BOUND
-    return release, session.unit(release, clip, factor, largest)
-
-
-def point_of(session: Session, w: Floats) -> tuple[Weights, Loss]:
-    return place_weights(w, session.engine.grid), session.loss
+    return release, session.unit(release, clip, factor, largest), place_weights(w, grid)
 
 
 def _scaled(session: Session, unit: Unit, reach: float, power: int) -> tuple[float, float]:
@@ -309,13 +305,9 @@ def _scaled(session: Session, unit: Unit, reach: float, power: int) -> tuple[flo
     return 1.0 / (unit.step * unity**power), reach * unity
 
 
-def root_two(session: Session) -> int | Fraction:
-    return ROOT_TWO if session.factor == 2 else session.factor
-
-
 def _symmetric(session: Session, release: Release, unit: Unit, exact: Integers, drawn: Integers) -> Floats:
     noisy = exact + drawn.reshape(exact.shape)
-    whole = session.release(release, unit, exact, noisy, factor=root_two(session)) * unit.step
+    whole = session.release(release, unit, exact, noisy, factor=session.nonnegative_factor) * unit.step
     return np.asarray(whole + np.swapaxes(whole, -1, -2)) / 2.0
 
 
@@ -425,14 +417,14 @@ def noisy_shells(session: Session, w: Floats, *, edges: Edges, reach: float, sla
     kinds = sum(len(some) > 0 for some in edges)
     if not kinds:
         raise PlanViolation("shells need edges of at least one kind")
-    release, unit = spend(session, "noisy_shells", w, math.sqrt(kinds), reach, root_two(session))
+    release, unit, weights = spend(session, "noisy_shells", w, math.sqrt(kinds), reach, session.nonnegative_factor)
     share = math.isqrt(unit.bound**2 // kinds)
     sizes = edges.shells
     drawn = session.noise(release, unit, sum(sizes))
     grid = float(session.engine.grid.one)
-    query = ShellQuery(*point_of(session, w), share, grid, reach * grid, slack, edges)
+    query = ShellQuery(weights, session.loss, share, grid, reach * grid, slack, edges)
     exact = session.engine.total(query)
-    released = session.release(release, unit, exact, exact + drawn, factor=root_two(session)) / share
+    released = session.release(release, unit, exact, exact + drawn, factor=session.nonnegative_factor) / share
     spread = 0.0 if unit.m is None else 2.0**unit.m / share
     lengths, hessians, scores, columns = np.split(released, np.cumsum(sizes)[:-1])
     return Shells(lengths, hessians, scores, columns, spread)

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.curator.engines import ExactSum, LocalEngine, coefficient_limits, unit_bounds
 from discreet.curator.kernels import moments as kernels
 from discreet.curator.known_answers import check_magnitude_kernel, check_moment_kernels, check_square_sums
-from discreet.curator.lattice import ROOT_TWO, Grid
+from discreet.curator.lattice import Grid
 from discreet.curator.queries.gradients import check_count
 from discreet.errors import PlanViolation, Unsupported
 from discreet.typing import Floats, Integers
@@ -243,7 +243,16 @@ def noisy_mean_squares(session: Session, *, clip: float, n: float, center: Float
     Event: ``Gaussian`` (``Laplace``) at 2^m / sensitivity >= the planned multiplier.
     Conditions: clip, n and the center are public or released.
     """
-    return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2, center=center)
+    columns, grid = session.domain.n_features, session.engine.grid
+    if center is None:
+        return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2)
+    if session.engine.is_sparse:
+        raise Unsupported("squares of sparse records are taken about 0")
+    if center.shape != (columns,) or not np.isfinite(center).all():
+        raise PlanViolation(f"squares need a finite center for each of {columns} columns")
+    most = float(1 << _bits_of(grid))
+    places = np.rint(np.clip(center * grid.one, -most, most)).astype(np.int64)
+    return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2, center=places)
 
 
 def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
@@ -273,35 +282,23 @@ def _answer(
     moment: Moment,
     *,
     power: int,
-    center: Floats | None = None,
+    center: Integers | None = None,
 ) -> Floats:
     """Return the noisy sum; no two squares or outer products have opposite signs, so replacing one moves it less."""
     check_count(n)
-    places = None if center is None else _places(session, center)
     check_moment_kernels(moment=moment, sparse=session.admitted.is_sparse)
     release = session.spend(query, clip)
     use_l1, grid = session.uses_l1(release), session.engine.grid
-    factor = ROOT_TWO if power == 2 and session.factor == 2 and not use_l1 else session.factor
+    factor = session.nonnegative_factor if power == 2 and not use_l1 else session.factor
     unit = session.unit(release, clip, factor)
     p = session.domain.n_features
     drawn = session.noise(release, unit, p * p if moment == "outer" else p)
     scale = 1.0 / (unit.step * float(grid.one) ** power)
-    exact = session.engine.total(MomentQuery(unit.bound, scale, use_l1, moment, places))
+    exact = session.engine.total(MomentQuery(unit.bound, scale, use_l1, moment, center))
     released = session.release(release, unit, exact, exact + drawn.reshape(exact.shape), factor=factor)
     steps = scale * 2.0 ** (square_shift(p, grid, centered=center is not None) if moment == "squares" else 0)
     whole = steps / math.floor(steps) if power == 2 and steps >= 1 else 1.0  # what rounding coefficients down took away
     return np.asarray(released * (unit.step * whole / n), dtype=np.float64)
-
-
-def _places(session: Session, center: Floats) -> Integers:
-    """Return a center in steps of the grid, within what the grid's numbers can be; sparse records have none."""
-    if session.engine.is_sparse:
-        raise Unsupported("squares of sparse records are taken about 0")
-    if center.shape != (session.domain.n_features,) or not np.isfinite(center).all():
-        raise PlanViolation(f"squares need a finite center for each of {session.domain.n_features} columns")
-    grid = session.engine.grid
-    most = float(1 << _bits_of(grid))
-    return np.rint(np.clip(center * grid.one, -most, most)).astype(np.int64)
 
 
 class Magnitudes(NamedTuple):
@@ -347,7 +344,7 @@ def noisy_magnitudes(session: Session, center: Floats) -> Magnitudes:
         raise PlanViolation(f"magnitudes need a finite center for each of {features} features")
     check_magnitude_kernel()
     release = session.spend("noisy_magnitudes")
-    factor = ROOT_TWO if session.factor == 2 else session.factor
+    factor = session.nonnegative_factor
     unit = session.unit(release, math.sqrt(features), factor)
     drawn = session.noise(release, unit, features * (DIGITS + 1))
     share, grid = math.isqrt(unit.bound**2 // features), engine.grid
@@ -379,7 +376,7 @@ def noisy_squared_norms(session: Session, *, clip: float) -> Floats:
     release = session.spend("noisy_squared_norms", clip)
     if release.mechanism == "laplace":
         return _squares_by_coordinate(session, release)
-    factor = ROOT_TWO if session.factor == 2 and not session.uses_l1(release) else session.factor
+    factor = session.factor if session.uses_l1(release) else session.nonnegative_factor
     unit = session.unit(release, clip * clip, factor)
     p = session.domain.n_features
     drawn = session.noise(release, unit, p)

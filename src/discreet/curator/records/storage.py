@@ -198,18 +198,12 @@ def current_limits() -> Limits:
     """Return the limits in force: those of ``limited``, else of DISCREET_MEMORY and DISCREET_SCRATCH."""
     memory, folder = _limits.get((None, None))
     said, place = os.environ.get("DISCREET_MEMORY", ""), os.environ.get("DISCREET_SCRATCH", "")
+    with suppress(FileNotFoundError):  # without any, the working folder: it is refused when it is needed
+        place = place or tempfile.gettempdir()
     return Limits(
         size_of(said) if memory is None and said else memory,
-        folder or Path(place or _default_folder()),
+        folder or Path(place),
     )
-
-
-def _default_folder() -> str:
-    """Return the system's folder for temporary files; where there is none, one that is refused when it is needed."""
-    try:
-        return tempfile.gettempdir()
-    except FileNotFoundError:
-        return os.curdir
 
 
 def check_scratch(folder: Path, size: int = 0) -> None:
