@@ -272,7 +272,9 @@ def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Rec
     Rows beyond the last edge that stands out of the noise are at most those that it hides, and of a column with a
     variance the share beyond r times as far falls as 1 / r^2: the scale becomes the distance beyond which at most
     one in a thousand rows is. A column stays as declared if it may be a rare category, whose other rows noise hides:
-    where too many are equally far from the center, or as far as that is from the declared one.
+    where too many are equally far from the center, or as far as that is from the declared one. Columns whose rows
+    differ in their distances, and that all end within their ranges, are counted together too: ranges are mostly too
+    wide alike, and in the sum of such counts ends stand out of the noise that are hidden in each.
     """
     beyond = np.cumsum(seen.counts[:, ::-1], axis=1)[:, ::-1]  # rows at this size or a larger one
     hidden = NARROW_NOISE * seen.noise * np.sqrt(np.arange(len(seen.edges), 0, -1))
@@ -280,9 +282,15 @@ def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Rec
     width = seen.edges[outermost] * np.sqrt(np.maximum(1.0, hidden[outermost] / (NARROW_SHARE * n)))
     away = beyond[:, 1] - hidden[1]  # at least; without an intercept, rows of zeros are null records and not counted
     others = np.minimum(n - seen.counts.max(axis=1), away)  # rows that are not at the most common distance
-    moved = np.abs(center - start.center)
-    is_narrow = (others > hidden[outermost] + RARE * n) & ((moved == 0) | (width < moved / 2.0))
-    return replace(start, scale=np.where(is_narrow, np.minimum(start.scale, width), start.scale))
+    moved, varies = np.abs(center - start.center), others > hidden[outermost] + RARE * n
+    is_narrow = varies & ((moved == 0) | (width < moved / 2.0))
+    scale = np.where(is_narrow, np.minimum(start.scale, width), start.scale)
+    alike = varies & (width < start.scale)
+    if (count := int(alike.sum())) > 1:
+        whole = Recoding(np.zeros(1), start.scale[alike].max(keepdims=True))
+        pooled = Magnitudes(seen.counts[alike].sum(axis=0)[None], seen.edges, seen.noise * math.sqrt(count))
+        scale = np.where(alike, np.minimum(scale, narrowed(whole, pooled, n * count, np.zeros(1)).scale), scale)
+    return replace(start, scale=scale)
 
 
 def public_features(domain: Domain, moments: Moments, least_scale: float = LEAST_SCALE) -> Standardization:

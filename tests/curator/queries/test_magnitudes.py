@@ -97,6 +97,22 @@ def test_a_rare_category_is_never_blown_up(share, noise):
         assert kept.scale[0] == 1.0
 
 
+@pytest.mark.parametrize("center", [0.0, 0.03])
+def test_ranges_too_wide_alike_are_found_together_and_rare_categories_next_to_them_stay(center):
+    """Alone a column's end is taken to be farther out, as noise hides it; now and then noise looks like rows there."""
+    rng, noise = np.random.default_rng(0), 120.0
+    numbers = [0.01 * rng.normal(size=10_000) + center for _ in range(8)]
+    categories = [(np.arange(10_000) < share * 10_000).astype(float) for share in (0.003, 0.02, 0.05)]
+    middle = np.array([center] * 8 + [0.003, 0.02, 0.05]) if center else np.zeros(11)
+    seen = [magnitudes(column - at).counts for column, at in zip([*numbers, *categories], middle, strict=True)]
+    counts = np.concatenate(seen) + noise * rng.normal(size=(11, len(EDGES)))
+    scale = narrowed(Recoding(np.zeros(11), np.ones(11)), Magnitudes(counts, EDGES, noise), 1e4, middle).scale
+    alone = narrowed(Recoding(np.zeros(1), np.ones(1)), Magnitudes(counts[:1], EDGES, noise), 1e4, middle[:1]).scale
+    assert np.count_nonzero(scale[:8] < 0.7 * alone[0]) >= 7
+    assert (scale[:8] >= 0.03).all()
+    assert (scale[8:] == 1.0).all()
+
+
 @pytest.mark.parametrize("noise", [0.0, 100.0])
 def test_rows_that_are_null_without_an_intercept_are_rows_at_0(noise):
     """A row of zeros is counted nowhere: those that are counted are not all there are."""
