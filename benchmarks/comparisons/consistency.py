@@ -30,7 +30,7 @@ LABELS = ("adult", "covertype_177k", "spambase", "bank_marketing", "credit_defau
 NUMBERS = ("diamonds", "wine_quality", "medical_cost", "california_housing", "melting_point", "rand_health")
 HELD_BACK = (*LABELS[:3], *NUMBERS[:3])
 EPSILONS = (0.5, 1.0, 4.0, 16.0, 64.0, 256.0)
-ALPHA = 1e-7  # of the L2 penalty that DPLogisticRegression has as it comes
+ALPHA = 1e-8  # of the L2 penalty that DPLogisticRegression has as it comes
 NEWTON_STEPS = 60
 
 

@@ -46,15 +46,15 @@ class Estimator:
 
 LOGISTIC, SQUARED = Loss("logistic"), Loss("squared")
 ESTIMATORS = {
-    "logistic": Estimator(DPLogisticRegression, LOGISTIC, l2=1e-7),
+    "logistic": Estimator(DPLogisticRegression, LOGISTIC, l2=1e-8),
     "logistic, L2 .1": Estimator(DPLogisticRegression, LOGISTIC, l2=0.1, settings={"alpha": 0.1}),
     "logistic, no penalty": Estimator(DPLogisticRegression, LOGISTIC, settings={"penalty": None}),
     "logistic, L1": Estimator(DPLogisticRegression, LOGISTIC, l1=1e-3, settings={"penalty": "l1", "alpha": 1e-3}),
     "logistic, net": Estimator(DPLogisticRegression, LOGISTIC, 1e-3, 1e-3, {"penalty": "elasticnet", "alpha": 2e-3}),
-    "softmax": Estimator(DPLogisticRegression, Loss("softmax"), l2=1e-7),
+    "softmax": Estimator(DPLogisticRegression, Loss("softmax"), l2=1e-7, settings={"alpha": 1e-7}),
     "softmax, L2 .1": Estimator(DPLogisticRegression, Loss("softmax"), l2=0.1, settings={"alpha": 0.1}),
     "softmax, L1": Estimator(DPLogisticRegression, Loss("softmax"), 1e-3, 0.0, {"penalty": "l1", "alpha": 1e-3}),
-    "svm": Estimator(DPLinearSVC, Loss("hinge", 0.5), l2=1e-7),
+    "svm": Estimator(DPLinearSVC, Loss("hinge", 0.5), l2=1e-8),
     "svm, L2 .1": Estimator(DPLinearSVC, Loss("hinge", 0.5), l2=0.1, settings={"alpha": 0.1}),
     "classifier, narrow hinge": Estimator(
         DPClassifier, Loss("hinge", 0.2), l2=1e-3, settings={"loss": SmoothedHinge(0.2), "alpha": 1e-3}

@@ -159,7 +159,7 @@ def test_a_row_norm_that_binds():
     U = cell.objective.rows[:, :-1]
     U = U * np.minimum(1.0, 0.5 / np.maximum(np.linalg.norm(U, axis=1, keepdims=True), 1e-300))
     rows = np.column_stack([np.rint(U * 2**14) / 2**14, np.ones(len(U))])
-    objective = Objective(rows, cell.objective.targets, Loss("logistic"), l2=1e-7)
+    objective = Objective(rows, cell.objective.targets, Loss("logistic"), l2=1e-8)
     bounds = Bounds(1.0, classes=(0, 1), row_norm=0.5)
     model = fitted(DPLogisticRegression, cell.X, cell.y, bounds=bounds)
     place = Coordinates.of(bounds, U.shape[1], Loss("logistic"), True)

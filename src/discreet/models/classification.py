@@ -147,7 +147,7 @@ class DPLogisticRegression(WithInference, PrivateClassifier):
     """
 
     penalty: object = "l2"
-    alpha: NonNegative = 1e-7
+    alpha: NonNegative = 1e-8
 
     def _loss(self, n_classes: int) -> Loss:
         return Logistic() if n_classes == 2 else Softmax(n_classes)
@@ -236,7 +236,7 @@ class DPLinearSVC(PrivateClassifier):
 
     width: Positive = 0.5
     penalty: object = "l2"
-    alpha: NonNegative = 1e-7
+    alpha: NonNegative = 1e-8
 
     def _loss(self, n_classes: int) -> Loss:
         if n_classes != 2:
@@ -278,7 +278,7 @@ class DPClassifier(WithInference, PrivateClassifier):
 
     loss: Loss | str = "logistic"
     penalty: Penalty | str | None = "l2"
-    alpha: NonNegative = 1e-7
+    alpha: NonNegative = 1e-8
 
     def _loss(self, n_classes: int) -> Loss:
         loss = loss_of(self.loss)
@@ -328,7 +328,7 @@ class DPOrdinalRegression(PrivateClassifier):
     """
 
     penalty: object = "l2"
-    alpha: NonNegative = 1e-7
+    alpha: NonNegative = 1e-8
 
     @staticmethod
     def _n_margins(n_classes: int) -> int:
