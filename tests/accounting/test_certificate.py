@@ -182,11 +182,6 @@ def labels(**words):
     return DPLogisticRegression(1.0, 1e-6, bounds=Bounds([(-1, 1), (-1, 1)], classes=(0, 1)), ledger=False, **words)
 
 
-def selected():
-    search = DPRandomizedSearch(labels(), {"alpha": [0.1]}, epsilon=3.0, ledger=False)
-    return search.fit(X, Y).certificate_
-
-
 def table():
     import pandas as pd
 

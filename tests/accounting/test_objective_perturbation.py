@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from discreet.accounting import gaussian
@@ -130,8 +129,6 @@ def test_an_epsilon_that_no_noise_meets_is_refused(delta):
 
 
 # --- properties ----------------------------------------------------------------------------------
-
-slopes = st.sampled_from([("logistic", 1.0, 1), ("logistic", 1.7, 1), ("one_signed", 1.0, 1), ("softmax", 1.0, 4)])
 
 
 def test_what_a_plan_covers_costs_no_more():

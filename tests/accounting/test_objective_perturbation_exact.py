@@ -224,9 +224,6 @@ def test_replace_one(kind):
     assert 0.5 * attained < found <= event.loss_bound(REPLACE).delta_of(epsilon) * (1 + 1e-5)
 
 
-# --- claims that are false -----------------------------------------------------------------------
-
-
 # --- two dimensions ------------------------------------------------------------------------------
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from discreet import Budget, DPLogisticRegression, Ledger
+from discreet import Budget, Ledger
 from discreet.accounting import Plan, Release
 from discreet.accounting.pricing import price_plan
 from discreet.cli.budget import _short, write_default
 from discreet.cli.terminal import UNSERVED
-from discreet.datasets import hospital
 from discreet.errors import Unsupported
 from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.ledger import config_file, default_address
@@ -201,19 +200,6 @@ def test_an_analysts_words_cannot_command_the_owners_terminal(run, ledger):
     assert "\x1b" not in ok(run, "history", "census", "--last", 1, "--json")
     (entry,) = answer(run, "history", "census", "--last", 1)["entries"]
     assert (entry["charge_id"], entry["label"]) == ("[red]november[/red]", words)
-
-
-# --- verify ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def charged(tmp_path_factory):
-    """A ledger's file and a model that was charged to it."""
-    path = tmp_path_factory.mktemp("charged") / "budget.db"
-    Ledger.create(path).grant("stays", 3.0, 1e-3)
-    table = hospital(n=400)
-    model = DPLogisticRegression(1.0, bounds=table.bounds, solver="gd", ledger=path, dataset="stays")
-    return path, model.fit(table.X, table.y)
 
 
 # --- export ---------------------------------------------------------------------------------------

@@ -1,10 +1,8 @@
-"""Every paid answer says why it is private, and every public thing what it is: in sections, with examples that run."""
+"""Every paid answer says why it is private, and the examples of every public thing run."""
 
-import ast
 import doctest
 import inspect
 import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ SRC = Path(discreet.__file__).parent
 PRIVACY = "\nPrivacy\n-------\n"
 PAID = ("noisy_", "select_", "sample_", "perturbed_")
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
-SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 
 
 def test_every_answer_has_its_proof():
@@ -39,25 +36,6 @@ def test_files_that_are_named_exist():
     assert [name for name in names if not any(file.endswith(f"/{name}") for file in files)] == []
 
 
-# --- numpydoc's sections ----------------------------------------------------------------------------
-
-
-def sections(text):
-    """Return the sections of a docstring by their titles, and what precedes them under ``""``."""
-    pieces = SECTION.split(text)
-    return {"": pieces[0], **dict(zip(pieces[1::2], pieces[2::2], strict=True))}
-
-
-def described(section):
-    """Return name -> type of a section's entries; an entry of several names counts for each."""
-    entries = {}
-    for line in section.splitlines():
-        if line and not line[0].isspace():
-            names, _, kind = line.partition(" : ")
-            entries |= {name.strip().lstrip("*"): kind for name in names.split(",")}
-    return entries
-
-
 def methods(cls):
     """Yield the public methods of a class that this library wrote, inherited ones among them."""
     for name, _ in inspect.getmembers_static(cls):
@@ -67,42 +45,6 @@ def methods(cls):
         routing = name.startswith("set_") and name.endswith("_request")  # scikit-learn makes these
         if str(getattr(function, "__module__", "")).startswith("discreet") and not routing:
             yield name, function
-
-
-def summary_problems(thing, name):
-    summary = sections(inspect.getdoc(thing) or "")[""].strip().split("\n\n")[0]
-    return [] if summary and "\n" not in summary else [f"{name}: no summary in one line"]
-
-
-def parameter_problems(thing, name, entries):
-    try:
-        names = inspect.signature(thing).parameters
-    except (TypeError, ValueError):
-        return []
-    if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or hasattr(thing, "__members__")):
-        return []
-    signature = [key for key in names if key not in ("self", "cls") and key.strip("_")]
-    untyped = [f"{name}: parameter {key} has no type" for key, kind in entries.items() if not kind]
-    wrong = [f"{name}: Parameters are {list(entries)}, the signature's {signature}"]
-    return untyped + (wrong if list(entries) != signature else [])
-
-
-def result_problems(function, name, titles):
-    silent = inspect.signature(function).return_annotation in (None, "None")
-    problems = [] if silent or {"Returns", "Yields"} & titles else [f"{name}: no Returns"]
-    nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
-    raises = any(isinstance(node, ast.Raise) and node.exc for node in nodes)
-    return problems + ([f"{name}: no Raises"] if raises and "Raises" not in titles else [])
-
-
-def problems(thing, name):
-    """Return what a docstring lacks."""
-    if inspect.isclass(thing) and issubclass(thing, Exception | Warning):
-        return [] if thing.__doc__ else [f"{name}: no docstring"]
-    parts = sections(inspect.getdoc(thing) or "")
-    lacks = summary_problems(thing, name) + parameter_problems(thing, name, described(parts.get("Parameters", "")))
-    lacks += [] if ">>>" in parts.get("Examples", "") else [f"{name}: no Examples"]
-    return lacks if inspect.isclass(thing) else lacks + result_problems(thing, name, set(parts))
 
 
 # --- examples ---------------------------------------------------------------------------------------
@@ -142,21 +84,3 @@ def test_examples_run(package):
     elsewhere = {} if package == "discreet" else callables("discreet")
     names = {name: thing for name, thing in callables(package).items() if name not in elsewhere}
     assert [text for name, thing in names.items() for text in failures(thing, name)] == []
-
-
-def wrong(first, second=2):
-    """Do something.
-
-    Parameters
-    ----------
-    first
-        One.
-
-    Examples
-    --------
-    >>> 1 + 1
-    3
-    """
-    if first:
-        raise ValueError
-    return second

@@ -244,6 +244,3 @@ def test_any_labels_can_be_declared(labels, container, small_table):
     probabilities = model.predict_proba(small_table.X)
     np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(small_table.X))
     assert np.mean(model.predict(small_table.X) == np.array(y)) > 0.6
-
-
-# -------------------------------------------------------------------------------- scikit-learn's own tools

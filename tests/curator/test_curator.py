@@ -14,7 +14,6 @@ from discreet.accounting.pricing import price_plan
 from discreet.budget import Budget
 from discreet.curator.engines import Limits
 from discreet.curator.private_data import PrivateData
-from discreet.curator.session import observe
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Logistic
 from tests.promises.reference import ZERO_OUT, bounds_for
@@ -130,10 +129,3 @@ def test_a_forked_process_does_not_answer_again():
             os._exit(0)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def test_an_observer_stamps_the_certificate():
-    curator = opened(GRADIENT)
-    with observe(lambda measurement: measurement.exact):
-        curator.noisy_gradient(np.zeros(3), clip=1.0)
-    assert curator.certificate(model="test", solver={}).not_private

@@ -194,17 +194,6 @@ def test_a_straight_line_is_tested_by_its_bends():
     assert found.statistic == pytest.approx(bends @ np.linalg.solve(spread, bends))
 
 
-N = 40_000
-
-
-def wards(seed=0):
-    rng = np.random.default_rng(seed)
-    table = {"age": rng.uniform(18, 90, N), "sex": rng.random(N) < 0.5, "ward": rng.choice(["a", "b", "c"], N)}
-    height = np.interp(table["age"], [18, 40, 65, 90], [0.0, 0.2, 1.0, 0.6])
-    margin = height - 0.4 * table["sex"] * (1 + height) + 0.3 * (table["ward"] == "b") - 0.5
-    return {**table, "height": height, "margin": margin}
-
-
 @pytest.mark.statistical
 def test_smooth_curves_are_those_of_the_model_and_their_band_covers_them():
     """The curve is what the model predicts over the column's range, and the band covers whole simulated curves."""

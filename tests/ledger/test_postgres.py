@@ -28,7 +28,6 @@ psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tested: no ps
 EVENTS = [Gaussian(5.0)]
 BUDGET = Budget(1.5, 1e-7)
 SMALL, SMALL_BUDGET = [Gaussian(16.0)], Budget(0.5, 1e-7)
-PASSWORD = "hunter2"
 
 
 @pytest.fixture
@@ -502,28 +501,3 @@ def test_names_are_not_looked_up_elsewhere(house):
             f"INSERT INTO {SCHEMA}.entry VALUES (2, 'charge', 'census', NULL, 1, 1, 1, 1, 1, '', 'x', 'y')"
         )
     assert house.owned.spent("census").fits == 1
-
-
-# --- addresses ------------------------------------------------------------------------------------
-
-ADDRESSES = {
-    "postgresql://ann@db.example/ledger": "postgresql://ann@db.example/ledger",
-    f"postgres://ann:{PASSWORD}@db.example:5433/ledger?sslmode=require": "postgres://ann@db.example:5433/ledger",
-    f"postgresql://db.example/ledger?user=ann&password={PASSWORD}": "postgresql://db.example/ledger",
-    f"postgresql://ann:{PASSWORD}@one:1,two:2/ledger": "postgresql://ann@one:1,two:2/ledger",
-    f"postgresql://ann:{PASSWORD}@[::1]:5432/ledger": "postgresql://ann@[::1]:5432/ledger",
-    f"postgresql://ann:{PASSWORD}@%2Frun%2Fpg/ledger": "postgresql://ann@%2Frun%2Fpg/ledger",
-    f"postgresql://:{PASSWORD}@/": "postgresql://@/",
-    f"postgresql://ann:{PASSWORD}?{PASSWORD}@db/ledger": "postgresql://ann@db/ledger",
-    f"postgresql://ann:{PASSWORD}#{PASSWORD}@db/ledger": "postgresql://ann@db/ledger",
-    "postgresql://": "postgresql://",
-    "postgresql:///?service=ours": "postgresql:///",
-}
-
-
-@pytest.mark.parametrize("url", ADDRESSES)
-def test_an_address_has_no_password(url):
-    ledger = Ledger(url)
-    assert ledger.address == ADDRESSES[url]
-    assert repr(ledger) == f"Ledger({ADDRESSES[url]!r})"
-    assert PASSWORD not in repr(ledger)

@@ -1,7 +1,5 @@
 """A fit: what must be declared, what is made of it, what its certificate says, what is refused before a charge."""
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,7 +11,7 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.models.forecast import forecast
 from discreet.penalties import GroupL2
 from tests.covering import covering
-from tests.models.declared import CLASSIFIERS, GD, REGRESSORS, every, fit, make
+from tests.models.declared import CLASSIFIERS, REGRESSORS, every, fit
 
 # -------------------------------------------------------------------------------------------- certificates
 
@@ -56,24 +54,6 @@ def test_targets_must_be_declared(kind, small_table):
 def test_a_wrong_n_is_refused_where_n_is_public(kind, small_table):
     with pytest.raises(MissingBounds, match="declared n"):
         fit(kind, small_table, bounds=Bounds(1.0, n=119))
-
-
-# ------------------------------------------------------------------------------------------------- defaults
-
-
-@every
-@covering(("epsilon", [0.5, math.inf]), ("solver", ["auto", "gd", "sgd"]))
-def test_defaults_do_not_look_at_the_records(kind, solver, epsilon, small_table):
-    """Same declared facts, other records: the same plan, step and clip."""
-    if solver == "sgd" and epsilon == math.inf:
-        pytest.skip("five thousand steps tell no more")
-    if epsilon == math.inf:
-        solver = GD  # clip and step unset
-    rng = np.random.default_rng(0)
-    X = rng.choice([-1.0, 1.0], size=small_table.X.shape)
-    zeros = make(kind, epsilon, solver=solver).fit(X, np.zeros(120))
-    usual = fit(kind, small_table, epsilon, solver=solver)
-    assert zeros.certificate_ == usual.certificate_
 
 
 # ---------------------------------------------------------------------------- settings that make no sense

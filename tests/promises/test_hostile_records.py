@@ -189,9 +189,6 @@ def test_a_private_number_of_records_is_in_no_text():
     assert "4321" not in texts(refusal.value)
 
 
-# ---------------------------------------------------------------- what is not declared is asked for
-
-
 # ---------------------------------------------------------------------- numbers that overflow, in silence
 
 FARTHEST = np.finfo(float).max

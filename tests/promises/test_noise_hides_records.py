@@ -84,20 +84,6 @@ def test_the_wrong_sensitivity_factor_is_refuted(monkeypatch):
     assert lower_bound_on_mu(small, large) > 1.5
 
 
-@pytest.mark.thorough
-def test_reused_noise_is_refuted(monkeypatch):
-    frozen = {}
-    original = session.noise.rounded_gaussian
-    monkeypatch.setattr(
-        session.noise,
-        "rounded_gaussian",
-        lambda count, m, entropy: frozen.setdefault((count, m), original(count, m, entropy)),
-    )
-    small, large = (releases(*side, Neighbors.REPLACE_ONE, monkeypatch) for side in worst_pair(Neighbors.REPLACE_ONE))
-    assert len(np.unique(small)) == 1
-    assert lower_bound_on_mu(small, large) > 1.0
-
-
 # --- attacks on the last bits (Haney, Desfontaines, Hartman, Shrestha & Hay 2022) --------------------
 
 

@@ -21,15 +21,12 @@ from discreet.losses.base import least, value
 from discreet.penalties import NoPenalty
 from discreet.solvers import AdaptiveDescent, GradientDescent
 from discreet.testing import neighbor_pairs, seeded
-from tests.covering import covering
 from tests.entropy import Buffered
 from tests.replaying import window
 from tests.solvers.agd.cases import (
     CHOICE,
-    GRADIENT,
     NOISY_MAX,
     RELATIONS,
-    ask_choice,
     ask_gradient,
     large_budget,
     log_softmax,
@@ -232,7 +229,6 @@ def test_a_negative_charge_does_not_hide_an_overspent_budget(certificate):
 
 # --- the noise that a rho buys
 
-RHOS = [1e-9, 3e-5, 0.02, 0.7, 11.0]
 SIGNIFICANCE = 1e-9
 
 
@@ -263,31 +259,6 @@ def test_a_gradient_has_the_noise_of_its_rho(relation, rho, clip):
     assert deviation_p(errors, 1.3 * sigma) < SIGNIFICANCE
     assert deviation_p(errors, sigma / 1.3) < SIGNIFICANCE
     assert all(realized_rho(m) <= Fraction(rho) for m in seen)
-
-
-@covering(("choice", [CHOICE, NOISY_MAX]), ("rho", RHOS), ("relation", RELATIONS))
-def test_each_answer_costs_its_rho_and_little_less(relation, rho, choice):
-    with window() as seen:
-        curator = opened(large_budget(relation), (GRADIENT, choice))
-        ask_gradient(curator, rho, 0.3)
-        ask_choice(curator, rho, 2.0)
-    for measurement in seen:
-        assert measurement.factor == (2 if relation == "replace_one" else 1)
-        cost = realized_rho(measurement, choice.mechanism)
-        assert Fraction(rho) * (1 - Fraction(1, 10**4)) <= cost <= Fraction(rho)
-
-
-def test_answers_of_unlike_rho_do_not_share_a_lattice():
-    """Noise is kept with its lattice: the second answer at a clip must not get the first one's."""
-    asked = [(ask_gradient, 0.5), (ask_choice, 0.5), (ask_gradient, 1e-4), (ask_choice, 1e-4), (ask_gradient, 0.5),
-             (ask_choice, 3e-7), (ask_gradient, 3e-7), (ask_gradient, 0.5 * (1 + 1e-3))]  # fmt: skip
-    with window() as seen:
-        curator = opened(large_budget())
-        for ask, rho in asked:
-            ask(curator, rho, 0.7)
-    for measurement, (_, rho) in zip(seen, asked, strict=True):
-        assert realized_rho(measurement) == pytest.approx(rho, rel=1e-4)
-        assert realized_rho(measurement) <= Fraction(rho)
 
 
 # --- the law of a private choice among 21 points

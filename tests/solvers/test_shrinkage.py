@@ -49,7 +49,6 @@ def test_what_is_within_two_deviations_goes():
 
 
 NOISE = Noise(1, 2.0, 1.5, laplace=False)
-LAST = np.append(np.zeros(12), 1.0)
 TRACES = {
     "gd": DescentTrace((3,), 0.5, 2.0, 100.0, np.full(12, 0.6), average_weights("tail", 12), NOISE, 0.9),
     "svrg": EpochsTrace((3,), 0.5, 2.0, 9.0, 4.0, np.full((3, 4), 0.6), np.ones((3, 4)), NOISE, NOISE, 0.9, "last"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget, DPLogisticRegression
+from discreet import Budget, DPLogisticRegression
 from discreet.accounting.gaussian import mu_of
 from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
@@ -16,7 +16,6 @@ from discreet.losses import Logistic
 from discreet.penalties import L2, NoPenalty
 from discreet.solvers import GradientDescent, OutputPerturbation, StochasticGradientDescent
 from discreet.solvers.gradient_loop import SCHEDULES, step_factors
-from discreet.testing import seeded
 from tests.covering import covering
 
 DOMAIN = Domain(np.ones(4), 2.0, 2000, Neighbors("replace_one"))
@@ -110,25 +109,3 @@ def test_runs_exceed_a_bound_with_a_probability_no_more_often(strength):
     excess = strength / 2 * np.sum((w + slope / strength) ** 2, axis=1) if strength else total @ slope / (T + 1) + 2.0
     assert np.mean(excess > bound) <= 0.1
     assert np.mean(excess) > bound / 20  # the test has power: noise of 20 times the size would exceed it
-
-
-LECTURE = GradientDescent.lecture(DOMAIN, Logistic(), n_steps=100, radius=3.0, budget=BUDGET)
-
-
-@pytest.mark.parametrize(("solver", "strength"), [(LECTURE, 0.0), (GradientDescent(30, 2.0, 1.0), 0.3)], ids=str)
-def test_measured_excess_stays_below_the_bound(solver, strength):
-    X, y = table()
-    penalty = L2(strength) if strength else NoPenalty()
-    words = {"bounds": Bounds(1.0, classes=(0, 1)), "penalty": penalty, "ledger": False, "fit_intercept": False}
-    X = np.column_stack([X, np.ones(len(X))])
-
-    def loss(model):
-        w = model.coef_[0]
-        return np.logaddexp(0.0, (1 - 2 * y) * (X @ w)).mean() + strength / 2 * w @ w
-
-    least = loss(DPLogisticRegression(math.inf, solver="gd", **words).fit(X, y))
-    found = []
-    for seed in range(5):
-        with seeded(seed):
-            found.append(loss(DPLogisticRegression(1.0, 1e-6, solver=solver, **words).fit(X, y)) - least)
-    assert np.mean(found) <= solver.bound(DOMAIN, Logistic(), BUDGET, penalty=penalty).upper

@@ -13,10 +13,9 @@ from discreet.curator.clusters import spark as spark_parts
 from discreet.curator.clusters.remote import RemoteEngine
 from discreet.errors import ClusterFailed, Unsupported
 from discreet.models import TableSearch
-from discreet.schema import Category, Number, Target, Weight
+from discreet.schema import Category, Number, Target
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
-from tests.covering import covering
 from tests.curator.clusters.sparked import frame_in_parts, local_session, needs_spark
 
 pytestmark = [pytest.mark.thorough, needs_spark]
@@ -82,13 +81,6 @@ def before_pass(monkeypatch, at, then):
 
 def forget(engine):
     engine._held.parts.unpersist(blocking=True)
-
-
-@covering(("solver", SOLVERS), ("parts", [1, 2, 7]))
-def test_any_number_of_partitions_gives_the_bits_of_memory(spark, solver, parts):
-    found = fitted(in_parts(spark, parts), solver=SOLVERS[solver])
-    assert released(found) == released(fitted(FRAME, solver=SOLVERS[solver]))
-    assert found.certificate_.assumed_public["kept"] == "spark executors"
 
 
 @pytest.mark.parametrize(
@@ -204,25 +196,6 @@ def test_other_code_on_executors_is_refused_before_the_charge(spark, monkeypatch
 
 WHO = FRAME.assign(who=np.random.default_rng(4).integers(0, N // 3, N), w=np.random.default_rng(5).uniform(0, 2, N))
 WHO_TYPES = f"{TYPES}, who bigint, w double"
-
-
-@covering(("solver", SOLVERS), ("parts", [1, 2, 7]), ("neighbors", ["replace_one", "add_remove"]))
-def test_persons_are_brought_together_with_the_bits_of_memory(spark, solver, parts, neighbors):
-    settings = {"solver": SOLVERS[solver], "neighbors": neighbors}
-    found = fitted(in_parts(spark, parts, WHO, WHO_TYPES), schema(person="who"), **settings)
-    assert released(found) == released(fitted(WHO, schema(person="who"), **settings))
-    assert found.certificate_.unit == "person"
-
-
-def test_private_ranges_of_persons_have_the_bits_of_memory(spark):
-    declared = schema(Number("private", within=(-5000, 5000)), person="who")
-    assert released(fitted(in_parts(spark, 3, WHO, WHO_TYPES), declared)) == released(fitted(WHO, declared))
-
-
-@pytest.mark.parametrize("person", [None, "who"])
-def test_weights_have_the_bits_of_memory(spark, person):
-    declared = schema(person=person, weight=Weight("w", (0.1, 2.0)))
-    assert released(fitted(in_parts(spark, 3, WHO, WHO_TYPES), declared)) == released(fitted(WHO, declared))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "auc", "calibration"])

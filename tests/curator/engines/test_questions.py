@@ -41,16 +41,16 @@ WIDTH = P + 1
 LAYOUTS = ("dense", "weighted", "persons", "weighted persons", "sparse", "sparse persons")
 
 
-def records_of(layout, kept=storage.MEMORY):
+def records_of(layout, kept=storage.MEMORY, n=N):
     rng = np.random.default_rng(7)
-    X = rng.uniform(-1, 1, (N, P))
-    X[rng.uniform(size=N) < 0.1] = np.nan
+    X = rng.uniform(-1, 1, (n, P))
+    X[rng.uniform(size=n) < 0.1] = np.nan
     if "sparse" in layout:
         X = sparse.csr_array(np.where(np.abs(X) < 0.5, 0.0, X))
-    groups = rng.integers(0, N // 3, N) if "persons" in layout else None
-    weights = rng.uniform(0.1, 1, N) if "weighted" in layout else None
+    groups = rng.integers(0, max(1, n // 3), n) if "persons" in layout else None
+    weights = rng.uniform(0.1, 1, n) if "weighted" in layout else None
     scaling = admission.scaling_for(Bounds(1.0, classes=(0, 1)), P, None, True)
-    return admission.admit(X, rng.choice([-1.0, 1.0], N), scaling, groups, storage=kept, weights=weights)
+    return admission.admit(X, rng.choice([-1.0, 1.0], n), scaling, groups, storage=kept, weights=weights)
 
 
 def questions(records):

@@ -1,13 +1,11 @@
 """The continuous draws against their distributions; a scale that is 5 % off must fail the same test."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
-import discreet
 from discreet.curator.noise import Draws
 from tests.entropy import Buffered
 
@@ -109,10 +107,3 @@ def test_directions_are_uniform(p):
     deviation = math.sqrt(2 * (p - 1) / (p + 2) / n)  # of p u_1^2
     assert abs(moment[0]) < 5 * deviation < abs(moment[1])
     assert abs(np.corrcoef(radius, direction[:, 0])[0, 1]) < 5 / math.sqrt(n)
-
-
-def test_nothing_is_drawn_from_numpy():
-    for path in (Path(discreet.__file__).parent / "curator").rglob("*.py"):
-        text = path.read_text()
-        assert "numpy.random" not in text
-        assert "np.random" not in text

@@ -94,9 +94,6 @@ def test_no_refusal_shows_a_value(name, wrong, capfd, caplog):
     assert "48151" not in told
 
 
-# --------------------------------------------------------------------------------- types against declarations
-
-
 # ------------------------------------------------------------------- one null, or one odd cell, changes nothing else
 
 LARGE = 1 << 60
