@@ -27,7 +27,11 @@ def test_certificates(solver, tmp_path):
     model = DPLogisticRegression(bounds=1.0, classes=(0, 1), solver=solver, delta=1e-6, alpha=0.1)
     for charged in ({}, {"ledger": ledger, "dataset": "people"}):
         made = model.set_params(**charged).fit(np.eye(40), np.arange(40) % 2).certificate_
-        check("certificate", json.loads(made.to_json()))
+        stored = json.loads(made.to_json())
+        check("certificate", stored)
+        for name in ("solver", "assumed_public"):
+            with pytest.raises(jsonschema.ValidationError):
+                check("certificate", stored | {name: {"a": [{}]}})
 
 
 def test_folders(tmp_path):

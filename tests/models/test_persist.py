@@ -226,7 +226,7 @@ def test_forged_headers_are_refused(saved, changes, message):
         load(path)
 
 
-WRONG = (None, True, 5, -1.5, "x", [], [1], [[]], {}, {"a": 1}, {"type": "tuple", "items": [{}]}, {"type": []})
+WRONG = (None, True, 5, "x", [], [[]], {"a": 1}, {"type": "tuple", "items": [{}]})
 MAY_BE = [("bounds", 5), ("penalty", None), ("dataset", "x"), ("fields", {})]
 MAY_BE += [(name, 5) for name in ("clip", "relative_clip", "radius", "step_size")]
 """Values of another type than what stands there that could have been written as well."""

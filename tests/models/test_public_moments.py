@@ -79,7 +79,7 @@ def test_a_covariance_of_columns_that_do_not_vary_is_not_relied_on():
     assert "noisy_second_moment" in asked
 
 
-@pytest.mark.parametrize("make", [classifier, regressor])
+@pytest.mark.parametrize("make", [classifier, pytest.param(regressor, marks=pytest.mark.thorough)])
 def test_without_noise_the_optimum_is_the_same(make):
     X, t, y = table(500)
     fits = [

@@ -134,7 +134,6 @@ SITUATIONS = {
 }
 
 
-@pytest.mark.few(5)
 @covering((("metric", "name"), METRICS.items()), ("situation", SITUATIONS))
 def test_intervals_cover(metric, name, situation):
     relation, level, settings = SITUATIONS[situation]

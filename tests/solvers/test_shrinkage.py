@@ -117,6 +117,7 @@ def intercepts(name, *, share=0.5, n=600, epsilon=0.3, denoise=True):
     return np.array([fit(seed) for seed in range(10)])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["gd", "sgd", "svrg", "cd", "agd", "gcd", "output", "objective"])
 def test_an_intercept_within_its_noise_goes_and_a_clear_one_stays(name):
     hidden, before = (np.mean(intercepts(name, denoise=denoise) ** 2) for denoise in (True, False))

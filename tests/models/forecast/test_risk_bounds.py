@@ -22,7 +22,7 @@ from discreet.solvers import (
 from tests.covering import covering
 
 ONE = {"epsilons": (), "n_grid": (), "seeds": 2}
-DIAMETER, P, FITS = 2.0, 4, 40
+DIAMETER, P, FITS = 2.0, 4, 12
 FEATURES = Bounds(features=1.0, classes=(0, 1), scale="global")
 
 

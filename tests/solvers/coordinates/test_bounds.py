@@ -96,7 +96,7 @@ def table():
     return X, (rng.random(N) < 1 / (1 + np.exp(-X @ [1.0, -0.6, 0.3, 0.0]))).astype(int)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.statistical
 @pytest.mark.parametrize("strength", [0.0, LAMBDA])
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def a_third():
         yield inner, around, "logistic" if (model, kind) == ("softmax", "start") else model, kind
 
 
-@pytest.mark.few(24)
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("inner", "around", "model", "kind"), list(a_third()))
 def test_what_is_opened_is_answered(monkeypatch, inner, around, model, kind):
     answered(monkeypatch, lambda: AROUND[around](INNER[inner]), model, kind)
