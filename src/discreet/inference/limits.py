@@ -17,8 +17,14 @@ whole budget would have, for rows of length sqrt(p) and slopes of one deviation.
     At a start that is too low the curvature of a rare cell is far below what it should be, and chords overshoot.
 ``scale_share`` (220 a / (n mu))^2, between .002 and .05
     Noise in the shares of rows that tell how narrow a column is: about .02 each.
-``settling`` steps between two Hessians
-    Each brings the distance to the root down to about a third where the start is poor.
+``covariance_share`` c, the last steps have s:  argmin 1 / (mu s) + 1 / sqrt(c)
+    Of rows of length r and slopes of deviation d, cut at k of them, noise adds k^2 r^2 a^2 / (n mu^2 s) of itself to a
+    coefficient's variance, and is k^2 r^2 a_M / (n mu sqrt(c)) of the score's, whatever k is: both widen intervals.
+``settling`` steps, and ``hessians`` among them
+    Each step brings the distance to the root down to about a third where the start is poor, if the Hessian is that of
+    the start. Where outcomes are rare or margins steep it may be so much smaller there that steps only turn around the
+    root. Steps from the next Hessian shrink with the square of the distance, and as many Hessians are asked for as
+    stand out of their noise, each as much as all of them at the least signal.
 ``sharpness`` n mu / (a_M p^1.5), a_M = sqrt(2) under ``replace_one``
     How far a Hessian in whitened coordinates stands out of its noise, with all of the budget. Below a least one there
     is too little signal for standard errors: nothing is released.
@@ -62,6 +68,8 @@ from discreet.typing import Floats
 
 LEAST_SHARPNESS, LEAST_STEADINESS = 30.0, 125.0
 LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 8, 4
+FEWEST_HESSIANS, MOST_HESSIANS = 3, 6
+LEAST_OF_REST, MOST_OF_REST = 0.11, 0.4
 LEAST_SCALE_SHARE, MOST_SCALE_SHARE, SCALES = 0.002, 0.05, 220.0
 WIDEST = 256
 LEAST_REACH, BOUNDED, SLACK = 1.5, 0.4, 1.5
@@ -131,10 +139,20 @@ def scale_share_for(domain: Domain, budget: Budget) -> float:
     return min(MOST_SCALE_SHARE, max(LEAST_SCALE_SHARE, (SCALES / signal) ** 2))
 
 
-def settling_for(domain: Domain, budget: Budget) -> int:
+def covariance_share_for(budget: Budget, rest: float) -> float:
+    """Return what the scores' covariance gets of the ``rest``, which it shares with the last steps."""
+    if not budget.is_private:
+        return LEAST_OF_REST * rest
+    clear = mu_of(budget.epsilon, budget.delta) / budget.neighbors.sum_factor**1.5
+    shares = rest * np.linspace(LEAST_OF_REST, MOST_OF_REST, 32)
+    return float(shares[np.argmin(1.0 / (clear * (rest - shares)) + 1.0 / np.sqrt(shares))])
+
+
+def settling_for(domain: Domain, budget: Budget, hessians: int) -> int:
     """Return how many steps follow a Hessian before the next: the more signal, the nearer the root they must come."""
     q = breadth(domain, budget)
-    return MOST_SETTLING if q >= 2.0**MOST_SETTLING else max(LEAST_SETTLING, round(math.log2(q) / 1.5) + 1)
+    steps = MOST_SETTLING if q >= 2.0**MOST_SETTLING else max(LEAST_SETTLING, round(math.log2(q) / 1.5) + 1)
+    return max(LEAST_SETTLING, steps // max(1, hessians - 2))
 
 
 def leading_for(loss: Loss) -> int:
@@ -142,9 +160,15 @@ def leading_for(loss: Loss) -> int:
     return LEADING if loss.log_link or loss.softmax_link else 0
 
 
-def hessians_for(loss: Loss) -> int:
-    """Return how often the Hessian is estimated: once where it is the same everywhere."""
-    return 1 if loss.quadratic else 3
+def hessians_for(domain: Domain, loss: Loss, budget: Budget, share: float) -> int:
+    """Return how often the Hessian is estimated: once where it is the same everywhere.
+
+    ``share`` of mu^2 is that of all but the last, each of which has to stand out as at the least signal.
+    """
+    if loss.quadratic:
+        return 1
+    clear = share * (sharpness(domain, budget) / LEAST_SHARPNESS) ** 2
+    return 1 + int(max(FEWEST_HESSIANS - 1, min(clear, MOST_HESSIANS - 1)))
 
 
 def limits_for(domain: Domain, loss: Loss, budget: Budget) -> Limits:

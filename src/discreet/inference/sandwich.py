@@ -3,7 +3,7 @@
     columns in ranges that are far too wide: their center and scale (``scales``)
     v0 = what the inner solver found, in coordinates z of whole rows whose noisy second moment is I;     r = ||z_i||
     weight_i = min(1, R / r, 1.5 (R / r)^2);           R, B and the limits of matrices: by noisy counts (``limits``)
-    H  = sum_i weight_i f''_i z_i z_i^T + noise                                 at v0, after some steps, at the estimate
+    H  = sum_i weight_i f''_i z_i z_i^T + noise                         at v0, after every few steps, at the estimate
     for t < T:  g = sum_i clip_B(weight_i f'_i z_i) + noise;    v <- v - step_t H^{-1} g;  the last k steps: 1, 1/2, ...
     root = mean of the last k points - H^{-1} mean of the last k gradients
     S  = sum_i s_i s_i^T + noise, s_i = weight_i f'_i z_i at v, a person's rows added up first  ("robust", "cluster")
@@ -12,7 +12,8 @@
 Weights depend on the features alone, so that for losses with a bounded slope (logistic, Huber) the equation is centered
 at the coefficients of the model (Mallows), and no gradient is clipped. Each of the last gradients estimates the root
 by itself, so that noise in H enters through d = (the mean of their points - root) only. Least squares has one H. The
-penalty is left out: the target is unpenalized. Steps and covariance: ``estimate``. Constants: ``limits``.
+penalty is left out, and so is the limit on the mean of counts: the target is neither penalized nor bounded. Steps and
+covariance: ``estimate``. Constants: ``limits``.
 
 Privacy
 -------
@@ -54,6 +55,7 @@ from discreet.inference.limits import (
     UNLIMITED,
     Influence,
     Limits,
+    covariance_share_for,
     hessians_for,
     leading_for,
     limits_for,
@@ -96,6 +98,8 @@ if TYPE_CHECKING:
 
 MEAN_SHARE, SCALE_SHARE, MOMENT_SHARE, TARGET_SHARE = 0.015, 0.03, 0.08, 0.02
 """What the shape gets of mu^2 where the inner solver does not release it."""
+LEAST_COVARIANCE_SHARE = 0.06
+"""What the scores' covariance gets before its share is chosen."""
 LAST_HESSIAN = 0.7
 """What the Hessian at the estimate gets of the Hessians' share: standard errors are made of it."""
 
@@ -115,9 +119,10 @@ class Sandwich:
         Shares of mu^2 for the inner solver, the second moment of whole rows, the Hessians, the scores' covariance, the
         size of slopes, counts of far-out rows and slopes, and steps before those that are averaged, which get the rest.
     scale_share : float or None, default=None
-        The share for columns in ranges that are far too wide; None: by public signal.
+        The share for columns in ranges that are far too wide; None: by public signal, as that of the covariance.
     n_hessians : int or None, default=None
-        How often the Hessian is estimated; None: three times, once where it is the same everywhere.
+        How often the Hessian is estimated; None: 3 to 6 times, the more signal the more; once where it is the same
+        everywhere.
     n_leading : int or None, default=None
         Short steps before the Hessian is estimated; None: 4 for counts, whose curvature changes with the margin.
     n_kept : int, default=12
@@ -141,7 +146,7 @@ class Sandwich:
     start_share: Share = 0.12
     moment_share: Share = 0.03
     curvature_share: Share = 0.15
-    covariance_share: Share = 0.06
+    covariance_share: Share | None = None
     slope_share: Share = 0.02
     shell_share: Share = 0.08
     settling_share: Share = 0.07
@@ -157,8 +162,7 @@ class Sandwich:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        shares = (self.start_share, self.moment_share, self.curvature_share, self.covariance_share, self.slope_share)
-        if sum(shares) + (self.scale_share or 0.0) + self.shell_share + self.settling_share >= 0.8:
+        if 1.0 - self._left_by(self.scale_share or 0.0) + (self.covariance_share or 0.0) >= 0.8:
             raise Unsupported("the shares must leave a part to the steps: their sum must be below 0.8")
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
@@ -177,15 +181,27 @@ class Sandwich:
         return complete(domain, budget)
 
     def _completed(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
+        scale = scale_share_for(domain, budget) if self.scale_share is None else self.scale_share
+        rest = self._left_by(scale) - sum(r.count / r.relative_noise**2 for r in self._shape_releases(domain, loss))
+        covariance = covariance_share_for(budget, rest) if self.covariance_share is None else self.covariance_share
+        first = (1.0 - LAST_HESSIAN) * self.curvature_share
+        hessians = hessians_for(domain, loss, budget, first) if self.n_hessians is None else self.n_hessians
+        settling = settling_for(domain, budget, hessians) if self.n_settling is None else self.n_settling
         return replace(
             self,
             solver=filled(self.solver, domain, loss, penalty, budget),
             limits=limits_for(domain, loss, budget) if self.limits is None else self.limits,
-            scale_share=scale_share_for(domain, budget) if self.scale_share is None else self.scale_share,
+            scale_share=scale,
+            covariance_share=covariance,
             n_leading=leading_for(loss) if self.n_leading is None else self.n_leading,
-            n_settling=settling_for(domain, budget) if self.n_settling is None else self.n_settling,
-            n_hessians=hessians_for(loss) if self.n_hessians is None else self.n_hessians,
+            n_settling=settling,
+            n_hessians=hessians,
         )
+
+    def _left_by(self, scale: float) -> float:
+        """Return what the scores' covariance and the last steps have together, without what the shape may take."""
+        others = (self.start_share, self.moment_share, self.curvature_share, self.slope_share, self.shell_share)
+        return 1.0 - sum(others) - self.settling_share - scale
 
     @property
     def n_settled(self) -> int:
@@ -217,14 +233,17 @@ class Sandwich:
             moment_share=MOMENT_SHARE,
         )
 
+    def _shape_releases(self, domain: Domain, loss: Loss) -> list[Release]:
+        """List what the shape, and the place of a target, are made of where the inner solver does not give them."""
+        shape = self._shape
+        if shape is None:
+            return []
+        target = Release("noisy_target_moments", 1, relative_noise=shares_to_noise(TARGET_SHARE))
+        return [*shape.releases(domain, loss), *[target] * (loss.task == "regression")]
+
     def _own(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List the stage's own releases but the steps."""
-        releases: list[Release] = []
-        shape = self._shape
-        if shape is not None:
-            releases += shape.releases(domain, loss)
-            if loss.task == "regression":
-                releases.append(Release("noisy_target_moments", 1, relative_noise=shares_to_noise(TARGET_SHARE)))
+        releases = self._shape_releases(domain, loss)
         first = self.hessians - 1
         last = 1.0 if first == 0 else LAST_HESSIAN
         releases += scale_releases(domain, self.scale_share or LEAST_SCALE_SHARE)
@@ -233,7 +252,7 @@ class Sandwich:
             releases.append(_shared("noisy_curvature", first, (1.0 - last) * self.curvature_share))
         releases.append(_shared("noisy_curvature", 1, last * self.curvature_share))
         if self.cov_type != "model":
-            releases.append(_shared("noisy_score_covariance", 1, self.covariance_share))
+            releases.append(_shared("noisy_score_covariance", 1, self.covariance_share or LEAST_COVARIANCE_SHARE))
         releases.append(_shared("noisy_squared_slopes", 2, self.slope_share, dimension=1))
         releases.append(_shared("noisy_shells", 2, self.shell_share))
         releases.append(_shared("noisy_weighted_gradient", self.n_settled, self.settling_share))
@@ -272,7 +291,8 @@ class Sandwich:
         narrow = narrow_columns(curator, admitted, estimate.recoding.center, n)
         recoding, length = whole_rows(estimate, target if shape is not None and loss.movable_target else None, narrow)
         recoding, length = self._whitened_again(curator, admitted, recoding, n, length)
-        curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else None)
+        widened = loss.widened(UNLIMITED * admitted.target_bound) if loss.log_link else loss  # means have no limit
+        curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else widened)
         linear, offset = affine(recoding, admitted)
         counts = (estimate.target if shape is None else target) if loss.log_link else None
         unit = recoding.target_scale  # of coefficients
@@ -332,7 +352,7 @@ class Sandwich:
 
     @property
     def hessians(self) -> int:
-        """How often the Hessian is estimated: at the start, after steps and at the estimate, or once."""
+        """How often the Hessian is estimated: at the start, after every few steps and at the estimate, or once."""
         return self.n_hessians or 1
 
     def settings(self) -> dict[str, object]:
