@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.problems.ugly import MODELS, WIDTH, plain_fit, ugly
-from discreet import DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPRidge
+from discreet import Bounds, DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.curator import observe
 from discreet.errors import Unsupported
 from discreet.testing import seeded
@@ -62,9 +62,25 @@ def within_errors(model, seed, epsilon):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("model", "seed"), [("logistic", 3), ("linear", 3), ("huber", 3), ("poisson", 13)])
+@pytest.mark.parametrize(
+    ("model", "seed"), [("logistic", 3), ("logistic", 7), ("linear", 3), ("huber", 3), ("poisson", 13)]
+)
 def test_one_ugly_table_has_the_plain_effects(model, seed):
     assert near_plain(model, seed).all()
+
+
+@pytest.mark.parametrize(("mean", "most"), [(0.004, 10), (300.0, 2000)])
+def test_rare_and_large_counts_have_the_plain_effects(mean, most):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-1, 1, N), rng.random(N) < 0.1]).astype(float)
+    y = np.minimum(rng.poisson(mean * np.exp(X @ [0.5, -0.5])), most).astype(float)
+    plain, se = plain_fit(X, y, "poisson")
+    bounds = Bounds([(-1, 1), (0, 1)], target=(0, most))
+    with seeded(0):
+        model = DPPoissonRegressor(1e5, 1 / N**2, bounds=bounds, inference="sandwich", ledger=False).fit(X, y)
+    found = model.summary().columns()
+    np.testing.assert_allclose(found["coef"], plain, atol=0.1 * float(se.min()))
+    np.testing.assert_allclose(found["se"], se, rtol=0.05)
 
 
 @pytest.mark.thorough

@@ -51,6 +51,8 @@ _FLAT = Decimal(10_000)
 
 MOST_OFFSET = 600.0
 """The largest offset of a loss with a log link: exp of more is no finite number, or leaves no room for a target."""
+LEAST_LOG = -700.0
+"""The least logarithm of a mean: exp of less is hardly a positive number."""
 USUAL_MEAN = 0.1
 """The unit of amounts, in units of the end of their range: about their mean, so that constants are near 0."""
 
@@ -159,7 +161,7 @@ class Loss:
 
     @property
     def prediction_limit(self) -> float:
-        """With a log link: the prediction is exp(margin), margins held within +- this, so that it stays finite."""
+        """With a log link: the prediction is exp(margin), of a margin held below this, so that it stays finite."""
         return 700.0
 
     def variance(self, mean: float) -> float:
@@ -187,7 +189,7 @@ class Loss:
         raise Unsupported(f"{type(self).__name__} does not say what it is on another scale: define with_target_scale")
 
     def widened(self, width: float) -> Self:
-        """Return a loss of residuals whose slopes have no bound below this one, for steps that come from afar."""
+        """Return a loss whose slopes have no bound below this one, for steps that come from afar."""
         return self
 
     def bounded_on(self, margin_bound: float, target_bound: float) -> Loss:
@@ -216,8 +218,7 @@ class Loss:
 
     def prediction(self, margins: Floats) -> Floats:
         """Return the predicted targets of a regression: its margins, or exp of them within the limit."""
-        limit = self.prediction_limit
-        return np.asarray(np.exp(np.clip(margins, -limit, limit))) if self.log_link else margins
+        return np.asarray(np.exp(np.clip(margins, LEAST_LOG, self.prediction_limit))) if self.log_link else margins
 
     def slopes_at(self, margins: Floats, target: float) -> Floats:
         """Return the derivatives of one output at these margins, up to rounding: for models of records, and no sums."""

@@ -12,8 +12,10 @@ Tweedie             e^p, 1 < p < 2 the power         e^(2 - p) - t e^(1 - p)
 Gamma               e^2                              1 - t / e
 ==================  ===============================  ==================================================
 
-Each slope grows with m for every target t >= 0, so each loss is convex. Outside of |m| <= B, the limit, it is continued
-along its tangents: the slope is that at v = m clipped to [-B, B], hence bounded, and the curvature 0.
+Each slope grows with m for every target t >= 0, so each loss is convex. Above m = B, the limit, it is continued along
+its tangent: the slope is that at v = m clipped to B, hence bounded, and the curvature 0. So are Tweedie and Gamma below
+m = -B, where a small mean makes slopes large. Slopes of counts have a bound there, so that means may be as small as
+double precision holds.
 """
 
 import math
@@ -26,6 +28,7 @@ import numpy as np
 from discreet.bounds import Range
 from discreet.errors import Unsupported
 from discreet.losses.base import (
+    LEAST_LOG,
     Loss,
     curvature,
     derivative,
@@ -40,8 +43,14 @@ from discreet.typing import Floats
 
 LARGEST_LIMIT = 700.0
 """exp of more is no finite number."""
+LEAST_COUNT_LIMIT = 5.0
 LARGEST_SPREAD = 1e100
 """Counts, times their dispersion: squares and cubes of more are no finite numbers."""
+
+
+def count_limit(most: float) -> float:
+    """Return a limit for counts up to ``most``: their means may be twice as large."""
+    return min(LARGEST_LIMIT, max(LEAST_COUNT_LIMIT, math.log(max(2.0 * most, 1.0))))
 
 
 def _limit(limit: float) -> float:
@@ -61,6 +70,12 @@ def _compile_held() -> None:
     from numba.extending import register_jitable
 
     register_jitable(_held)
+
+
+def _at_log_of_count(loss, target):  # type: ignore[no-untyped-def]
+    # the least value, as far as the limit lets the mean be the target
+    margin = math.log(target) if target > 0.0 else LEAST_LOG
+    return value(loss, _held(margin, LEAST_LOG, loss.limit), target)
 
 
 def _at_log_of_target(loss, target):  # type: ignore[no-untyped-def]
@@ -108,16 +123,15 @@ class _PoissonFields(NamedTuple):
 
 
 class Poisson(_PoissonFields, _LogLink):
-    """exp(m) - t m where |m| <= B, for a target t >= 0 and limit B, continued along its tangents outside.
+    """exp(m) - t m where m <= B, for a target t >= 0 and limit B, continued along its tangent above.
 
-    With v = m clipped to [-B, B]: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so
-    the loss is convex, and |f'| <= max(exp(B), T - exp(-B)) for t <= T; the curvature is exp(m) <= exp(B) inside and
-    0 outside.
+    With v = m clipped to B: the loss is exp(v) (1 + m - v) - t m; its derivative exp(v) - t never decreases, so the
+    loss is convex, and |f'| <= max(exp(B), T) for t <= T; the curvature is exp(m) <= exp(B) below B and 0 above.
 
     Parameters
     ----------
     limit : float
-        B, at most 700.
+        B, at most 700: the largest logarithm of a mean.
 
     Examples
     --------
@@ -150,9 +164,12 @@ class Poisson(_PoissonFields, _LogLink):
         return math.exp(self.limit)
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """Return max(exp(B), T - exp(-B)): a large margin with target 0, or a small one with target T."""
-        largest = min(self.limit, margin_bound)
-        return max(math.exp(largest), target_bound - math.exp(-largest))
+        """Return max(exp(B), T - the least mean): a large margin with target 0, or a small one with target T."""
+        return max(math.exp(min(self.limit, margin_bound)), target_bound - math.exp(-margin_bound))
+
+    def widened(self, width: float) -> Self:
+        """Return the loss of means that may be as large as this."""
+        return self._replace(limit=min(LARGEST_LIMIT, max(self.limit, math.log(width))))
 
     def without_offsets(self, targets: Floats, offsets: Floats) -> tuple[Floats, Floats]:
         """Return rates per exposure e = exp(offset), weighted by it: exp(m + o) - t m = e (exp(m) - (t / e) m)."""
@@ -170,28 +187,31 @@ class Poisson(_PoissonFields, _LogLink):
 
 @value.of(Poisson)
 def _poisson_value(loss, margin, target):  # type: ignore[no-untyped-def]
-    inside = _held(margin, -loss.limit, loss.limit)
+    inside = _held(margin, LEAST_LOG, loss.limit)
     return exp(inside) * (1.0 + (margin - inside)) - target * margin
 
 
 @derivative.of(Poisson)
 def _poisson_derivative(loss, margin, target):  # type: ignore[no-untyped-def]
-    inside = _held(margin, -loss.limit, loss.limit)
+    inside = _held(margin, LEAST_LOG, loss.limit)
     return exp(inside) - target
 
 
 @curvature.of(Poisson)
 def _poisson_curvature(loss, margin, target):  # type: ignore[no-untyped-def]
-    return exp(margin) if abs(margin) <= loss.limit else 0.0
+    return exp(_held(margin, LEAST_LOG, loss.limit)) if margin <= loss.limit else 0.0
+
+
+def _mean_of_count(margin: Decimal, limit: float) -> Decimal:
+    return max(min(margin, Decimal(limit)), Decimal(LEAST_LOG)).exp()
 
 
 @slopes_in_decimals.register
 def _poisson_slopes(loss: Poisson, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
-    limit = Decimal(loss.limit)
-    return [max(min(margins[0], limit), -limit).exp() - target]
+    return [_mean_of_count(margins[0], loss.limit) - target]
 
 
-one_output(Poisson, _at_log_of_target)
+one_output(Poisson, _at_log_of_count)
 
 
 class _NegativeBinomialFields(NamedTuple):
@@ -201,19 +221,18 @@ class _NegativeBinomialFields(NamedTuple):
 
 
 class NegativeBinomial(_NegativeBinomialFields, _Capped):
-    """(t + 1/a) log(1 + a exp(m)) - t m where |m| <= B, for a count t in [0, T] and dispersion a; linear outside.
+    """(t + 1/a) log(1 + a exp(m)) - t m where m <= B, for a count t in [0, T] and dispersion a; linear above.
 
-    Counts vary by mean + a mean^2 (a near 0: Poisson). With v = m clipped to [-B, B] and t clipped to [0, T], the
-    derivative is (exp(v) - t) / (1 + a exp(v)), between (exp(-B) - T) / (1 + a exp(-B)) and
-    exp(B) / (1 + a exp(B)) < 1/a. The curvature is (1 + a t) s (1 - s) / a <= (1 + a T) / (4 a) inside, with
-    s = a exp(m) / (1 + a exp(m)), and 0 outside.
+    Counts vary by mean + a mean^2 (a near 0: Poisson). With v = m clipped to B and t clipped to [0, T], the derivative
+    is (exp(v) - t) / (1 + a exp(v)), between -T and exp(B) / (1 + a exp(B)) < 1/a. The curvature is
+    (1 + a t) s (1 - s) / a <= (1 + a T) / (4 a) below B, with s = a exp(m) / (1 + a exp(m)), and 0 above.
 
     Parameters
     ----------
     dispersion : float
         a, declared: how much more than Poisson's the variance is.
     limit : float, default=5.0
-        B, at most 700: the bound on the logarithm of the mean.
+        B, at most 700: the largest logarithm of a mean.
     largest : float, default=100.0
         T; larger counts are counted as it. Models set it to the end of the declared range.
 
@@ -254,13 +273,13 @@ class NegativeBinomial(_NegativeBinomialFields, _Capped):
     @property
     def smoothness(self) -> float:
         """(1 + a T) / (4 a), or less where no margin within the limit reaches s = 1/2."""
-        odds = self.dispersion * math.exp(min(self.limit, max(-self.limit, -math.log(self.dispersion))))
+        odds = self.dispersion * math.exp(min(self.limit, -math.log(self.dispersion)))
         return (1.0 + self.dispersion * self.largest) * odds / (self.dispersion * (1.0 + odds) ** 2)
 
     def lipschitz_for(self, target_bound: float, margin_bound: float = float("inf")) -> float:
-        """Return the larger of exp(B) / (1 + a exp(B)) and (T - exp(-B)) / (1 + a exp(-B))."""
-        most = math.exp(min(self.limit, margin_bound))
-        top, least = min(target_bound, self.largest), 1.0 / most
+        """Return the larger of exp(B) / (1 + a exp(B)) and (T - e) / (1 + a e), e the least mean."""
+        most, least = math.exp(min(self.limit, margin_bound)), math.exp(-margin_bound)
+        top = min(target_bound, self.largest)
         return max(most / (1.0 + self.dispersion * most), (top - least) / (1.0 + self.dispersion * least))
 
     def typical_curvature(self, target_bound: float) -> float:
@@ -271,28 +290,28 @@ class NegativeBinomial(_NegativeBinomialFields, _Capped):
 
 @value.of(NegativeBinomial)
 def _negative_binomial_value(loss, margin, target):  # type: ignore[no-untyped-def]
-    inside, t = _held(margin, -loss.limit, loss.limit), _held(target, 0.0, loss.largest)
+    inside, t = _held(margin, LEAST_LOG, loss.limit), _held(target, 0.0, loss.largest)
     height = (t + 1.0 / loss.dispersion) * log1p_exp(inside + math.log(loss.dispersion)) - t * inside
     return height + derivative(loss, inside, t) * (margin - inside)
 
 
 @derivative.of(NegativeBinomial)
 def _negative_binomial_derivative(loss, margin, target):  # type: ignore[no-untyped-def]
-    mean = exp(_held(margin, -loss.limit, loss.limit))
+    mean = exp(_held(margin, LEAST_LOG, loss.limit))
     return quotient(mean - _held(target, 0.0, loss.largest), 1.0 + loss.dispersion * mean)
 
 
 @curvature.of(NegativeBinomial)
 def _negative_binomial_curvature(loss, margin, target):  # type: ignore[no-untyped-def]
-    mean = exp(_held(margin, -loss.limit, loss.limit))
+    mean = exp(_held(margin, LEAST_LOG, loss.limit))
     spread = 1.0 + loss.dispersion * mean
     bend = quotient((1.0 + loss.dispersion * _held(target, 0.0, loss.largest)) * mean, spread * spread)
-    return bend if abs(margin) <= loss.limit else 0.0
+    return bend if margin <= loss.limit else 0.0
 
 
 @slopes_in_decimals.register
 def _negative_binomial_slopes(loss: NegativeBinomial, margins: Sequence[Decimal], target: Decimal) -> list[Decimal]:
-    mean, t = _in_decimals(margins[0], target, loss.limit, loss.largest)
+    mean, t = _mean_of_count(margins[0], loss.limit), max(min(target, Decimal(loss.largest)), Decimal(0))
     return [(mean - t) / (1 + Decimal(loss.dispersion) * mean)]
 
 
@@ -302,7 +321,7 @@ def _in_decimals(margin: Decimal, target: Decimal, limit: float, largest: float)
     return mean, max(min(target, Decimal(largest)), Decimal(0))
 
 
-one_output(NegativeBinomial, _at_log_of_target)
+one_output(NegativeBinomial, _at_log_of_count)
 
 
 class _TweedieFields(NamedTuple):

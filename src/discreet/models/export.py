@@ -48,6 +48,7 @@ from discreet import __version__
 from discreet.accounting.certificate import Certificate
 from discreet.curator import DEGREE, Layout
 from discreet.errors import MissingExtra, Unsupported
+from discreet.losses.base import LEAST_LOG
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import declared
 from discreet.schema.cell_meaning import BLANKS, Label, codes_of, is_number_text, number_of, plain_number
@@ -131,7 +132,7 @@ def _numbers(model: DPLinearModel, coef: Floats, intercept: Floats) -> Any:
     """Return margins, or exp of them, clipped to the target's range: the inverse of transforms, last one first."""
     steps, limit = [_clipped("range", *target_range(model))], log_limit(model)
     if limit is not None:
-        steps += [("exp", FunctionTransformer(np.log, np.exp)), _clipped("limit", -limit, limit)]
+        steps += [("exp", FunctionTransformer(np.log, np.exp)), _clipped("limit", LEAST_LOG, limit)]
     regressor = TransformedTargetRegressor(LinearRegression(), transformer=Pipeline(steps), check_inverse=False)
     regressor.fit(np.zeros((2, coef.shape[1])), np.ones(2))  # made-up rows: a fit sets how predictions are shaped
     linear = regressor.regressor_
@@ -489,7 +490,7 @@ def _outputs(graph: Graph, onnx: Any, fitted: Any, margins: str) -> list[Any]:
     if not hasattr(fitted, "classes_"):
         limit, last = log_limit(fitted), margins
         if limit is not None:
-            last = graph.add("Exp", _clip_node(graph, last, -limit, limit))
+            last = graph.add("Exp", _clip_node(graph, last, LEAST_LOG, limit))
         last = _clip_node(graph, last, *target_range(fitted))
         graph.add("Identity", last, out="prediction")
         return [value_info("prediction", types.FLOAT, [None, 1])]

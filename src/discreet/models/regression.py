@@ -8,6 +8,7 @@ from discreet.bounds import Bounds, refuse_negative_counts, target_place
 from discreet.errors import MissingBounds, Unsupported
 from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Quantile, Squared, Tweedie
 from discreet.losses.base import Loss, loss_of
+from discreet.losses.log_link import count_limit
 from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
 from discreet.models.fit import declared
 from discreet.parameters import Fraction, NonNegative, Positive, Share
@@ -193,16 +194,22 @@ class DPHuberRegressor(WithInference, PrivateRegressor):
         return Huber(width / target_place(bounds.target, moves=self.fit_intercept)[1])
 
 
+def _limit_for(limit: float | None, bounds: Bounds) -> float:
+    """Return the largest logarithm of a mean for counts in a declared range."""
+    assert bounds.target is not None
+    return count_limit(bounds.target[1]) if limit is None else limit
+
+
 class DPPoissonRegressor(WithInference, PrivateRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 
     Minimizes (1/n) sum (exp(m) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly
-    beyond |m| = ``limit``.
+    above m = ``limit``.
 
     Parameters
     ----------
-    limit : float, default=5.0
-        The bound on the logarithm of the mean.
+    limit : float or None, default=None
+        The largest logarithm of a mean; None: that of twice the largest declared count, or 5 if it is less.
 
     Examples
     --------
@@ -216,12 +223,11 @@ class DPPoissonRegressor(WithInference, PrivateRegressor):
     """
 
     penalty = "l2"
-    limit: Positive = 5.0
+    limit: Positive | None = None
     alpha: NonNegative = 1e-6
 
     def _loss(self, bounds: Bounds) -> Loss:
-        assert bounds.target is not None
-        return in_training_coordinates(Poisson(self.limit), bounds, self.fit_intercept)
+        return in_training_coordinates(Poisson(_limit_for(self.limit, bounds)), bounds, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Tags:
         return _of_positive_targets(super().__sklearn_tags__())
@@ -231,7 +237,7 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
     """Negative binomial regression (log link) with differential privacy, for counts that vary more than Poisson's.
 
     Minimizes (1/n) sum ((y + 1/a) log(1 + a exp(m)) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued
-    linearly beyond |m| = ``limit``: statsmodels' ``NegativeBinomial(alpha=a)``. Offsets are not defined for it.
+    linearly above m = ``limit``: statsmodels' ``NegativeBinomial(alpha=a)``. Offsets are not defined for it.
 
     Standard errors are not proven for it: it has no ``inference``.
 
@@ -239,8 +245,8 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
     ----------
     dispersion : float, default=1.0
         a, declared: counts of mean e vary by e + a e^2.
-    limit : float, default=5.0
-        The bound on the logarithm of the mean.
+    limit : float or None, default=None
+        The largest logarithm of a mean; None: that of twice the largest declared count, or 5 if it is less.
 
     Examples
     --------
@@ -255,11 +261,12 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
 
     penalty = "l2"
     dispersion: Positive = 1.0
-    limit: Positive = 5.0
+    limit: Positive | None = None
     alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Loss:
-        return in_training_coordinates(NegativeBinomial(self.dispersion, self.limit), bounds, self.fit_intercept)
+        loss = NegativeBinomial(self.dispersion, _limit_for(self.limit, bounds))
+        return in_training_coordinates(loss, bounds, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Tags:
         return _of_positive_targets(super().__sklearn_tags__())

@@ -147,7 +147,9 @@ def exact_slopes(loss, margins, target):
         h = mpmath.mpf(loss.width)
         return [-t * max(min((1 + h - t * m) / (2 * h), mpmath.mpf(1)), mpmath.mpf(0))]
     limit = mpmath.mpf(loss.limit)
-    v = max(min(m, limit), -limit)
+    v = min(m, limit)
+    if isinstance(loss, (Gamma, Tweedie)):
+        v = max(v, -limit)
     if isinstance(loss, Poisson):
         return [mpmath.exp(v) - t]
     t = max(min(t, mpmath.mpf(loss.largest)), mpmath.mpf(0))

@@ -1,4 +1,4 @@
-"""Passes of the minimizer in floating point: margins, slopes, gradients, products with Hessians.
+"""Passes of the minimizer in floating point: margins, slopes, gradients, and products with Hessians.
 
 Nothing here is released as it stands: ``minimize.py`` proves how far the computed gradient can be from the true
 one. So sums may be reordered and fused, but only in the two functions that say so. The losses are compiled

@@ -17,7 +17,7 @@ Sums of clipped losses at several points score a private choice among candidates
 its limit to each candidate's sum, its loss above the least for its own target, which is the same for all candidates. A
 null record's limit is 0.
 
-*Effects* need curvatures, couplings, scores and squared slopes, as integers. Every output depends on its own record
+*Effects* need curvatures, couplings, scores and squared slopes, all as integers. Every output depends on its own record
 (its own person) and on the point alone. Values are computed in double precision, row by row in a fixed order; what
 counts are the integers that come out, and these are bounded in integers. Losses with one output come first, those with
 several after them.

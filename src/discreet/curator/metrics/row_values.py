@@ -16,7 +16,7 @@ import numpy as np
 from discreet.bounds import Bounds
 from discreet.curator.records.containers import Table
 from discreet.curator.records.stream import RecordStream, Watch, in_place
-from discreet.losses.base import Loss
+from discreet.losses.base import LEAST_LOG, Loss
 from discreet.typing import Floats, Integers
 
 
@@ -105,8 +105,8 @@ class Released:
         margin = margins[:, 0]
         if not self.loss.log_link:
             return margin
-        limit = self.loss.prediction_limit
-        return np.array([math.exp(m) for m in np.clip(margin, -limit, limit).tolist()], dtype=np.float64)
+        held = np.clip(margin, LEAST_LOG, self.loss.prediction_limit)
+        return np.array([math.exp(m) for m in held.tolist()], dtype=np.float64)
 
 
 def _sigmoid(margin: float) -> float:

@@ -39,7 +39,7 @@ from discreet.curator.known_answers import check_coordinate_kernels, check_value
 from discreet.curator.lattice import Unit, Weights, place_weights, unit_for
 from discreet.curator.queries.gradients import check_count, checked, coordinate_query
 from discreet.errors import PlanViolation, Unsupported
-from discreet.losses.base import Loss, Valued, least, nothing, value, values
+from discreet.losses.base import LEAST_LOG, Loss, Valued, least, nothing, value, values
 from discreet.losses.sigmoid import exp
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty, Strength
@@ -347,7 +347,7 @@ def _wrong_class(score, margins, target):  # type: ignore[no-untyped-def]
 def _error(score, margin, target):  # type: ignore[no-untyped-def]
     prediction = margin
     if score.limit > 0.0:
-        prediction = exp(min(max(margin, -score.limit), score.limit))
+        prediction = exp(min(max(margin, LEAST_LOG), score.limit))
     share = (prediction - target) / score.bound
     bad = share * share
     return max(score.floor, bad if bad < 1.0 else 1.0)
