@@ -114,11 +114,14 @@ def test_the_end_is_the_edge_of_the_last_shell_with_a_record():
     assert edges[0] <= 1.0 < edges[1]
     assert edges[-1] == 8.0
     counts = np.zeros(len(edges) + 1)
-    assert end(counts + 0.3, edges) == edges[0]
+    assert end(counts + 0.3, edges, 0.15) == edges[0]
     counts[5] = 1.0
-    assert end(counts - 0.3, edges) == edges[5]
+    assert end(counts - 0.3, edges, 0.15) == edges[5]
     counts[-1] = 1.0
-    assert end(counts, edges) == edges[-1]
+    assert end(counts, edges, 0.15) == edges[-1]
+    counts[-1] = 0.55
+    assert end(counts, edges, 0.01) == edges[-1]
+    assert end(counts, edges, 0.15) == edges[5]
 
 
 def test_steps_are_damped_by_how_far_the_hessian_bends():

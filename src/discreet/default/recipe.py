@@ -498,6 +498,7 @@ class Recipe:
         reach = min(self.weight_radius * rows.length, recoding.reach)
         if self.n_newton and self.shares.sizes:
             recoding, reach = to_the_end(curator, loss, recoding, reach, rows.length)
+            recoding = recoding.on_grid(admitted)
         skipped, units = 0 if loss.movable_target else self.n_steps, Units.of(loss, rows.target)
         run = Weighted(curator, loss, units, recoding, admitted, penalty, n, reach, skipped)
         run.length, run.slope_limit = rows.length, self.slope_limit

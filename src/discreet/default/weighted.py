@@ -126,7 +126,8 @@ class Weighted:
         shells = self._curator.noisy_shells(flat(v), edges=Edges(NONE, hessians, scores, NONE), reach=self._reach)
         is_self_concordant = self._loss.sigmoid_link or self._loss.softmax_link or self._loss.log_link
         self._bends, self._least = self._reach * is_self_concordant, 1.0 / self._n
-        self._clip, self._largest_hessian = end(shells.scores, scores), end(shells.hessians, hessians)
+        noise = shells.noise
+        self._clip, self._largest_hessian = end(shells.scores, scores, noise), end(shells.hessians, hessians, noise)
         if self._loss.log_link:
             self._longest = 1.0
 
@@ -237,7 +238,7 @@ def to_the_end(
     edges = edges_to(reach, length / WIDEST)
     with curator.recoded(recoding, loss=loss):
         counts = curator.noisy_shells(np.zeros(curator.domain.shape), edges=Edges(edges, NONE, NONE, NONE), reach=reach)
-    longest = end(counts.lengths, edges)
+    longest = end(counts.lengths, edges, counts.noise)
     matrix = np.ones(curator.domain.n_features) if recoding.matrix is None else recoding.matrix
     reach = max(length, longest)
     return replace(recoding, matrix=matrix * (reach / longest), reach=reach), reach
@@ -249,10 +250,18 @@ def edges_to(stop: float, start: float) -> Floats:
     return np.asarray(stop * FINE ** np.arange(-count, 1))
 
 
-def end(counts: Floats, edges: Floats) -> float:
-    """Return the edge of the last shell with a record in it, of noisy counts that tell single ones."""
-    filled = np.flatnonzero(counts[:-1] > 1 / 2)
-    return float(edges[filled[-1] if len(filled) else 0]) if counts[-1] <= 1 / 2 else float(edges[-1])
+def end(counts: Floats, edges: Floats, noise: float) -> float:
+    """Return the edge of the last shell with a record in it, of noisy counts that tell single ones.
+
+    A record is likelier than noise of this deviation where a count is above 1/2, and, at r times the edge of the last
+    filled shell, where its odds exp((2 count - 1) / (2 noise^2)) outweigh r^2: so few records are beyond, mostly. Noise
+    that is taken for a record far out would make all limits as wide.
+    """
+    outer, last = np.append(edges, edges[-1]), 0
+    for shell in np.flatnonzero(counts > 1 / 2):
+        if counts[shell] > 1 / 2 + 2.0 * noise**2 * math.log(outer[shell] / outer[last]):
+            last = int(shell)
+    return float(outer[last])
 
 
 def columns(v: Floats) -> Floats:

@@ -28,6 +28,8 @@ GRID_STEP = 2.0**-14
 """How far the rounding of admitted records may put a feature beyond its range."""
 SHRUNK = 1 - 1e-9
 """A row norm below this part of what the ranges imply was declared, and shrinks rows; above is rounding."""
+LEAST_CHANGE = 0.1
+"""How much of a map's smallest direction steps of the grid may change (``Recoding.on_grid``)."""
 _MOST_BITS, _FEWER_BITS = 14, 11
 """Where a person's rows share a bound, or n is private and so the bound smaller, second moments need the room."""
 
@@ -153,6 +155,24 @@ class Recoding:
         square = self.matrix.shape[0] == self.matrix.shape[1]
         return np.asarray(np.linalg.solve(self.matrix, inside)) if square else None
 
+    def on_grid(self, admitted: Domain) -> "Recoding":
+        """Return the map with whole numbers of grid steps in the place of what it makes of a feature's 1, and of 0.
+
+        Images of cells are then not rounded at all: rounding, which is alike in all rows with the same cells, would be
+        an error of the model. A map with a direction that steps of the grid would change much stays as it is.
+        """
+        if self.matrix is None or self.matrix.ndim == 1:
+            return self
+        features, step = len(self.center), 1.0 / placement(self, admitted, grouped=admitted.grouped).grid.one
+        slopes = self.matrix[:features] / self.scale[:, np.newaxis]
+        offset = self.constant * self.matrix[features:] - self.center @ slopes
+        exact, shifted = (np.rint(part / step) * step for part in (slopes, offset))
+        last = (shifted + self.center @ exact) / self.constant if len(offset) else offset
+        matrix = np.concatenate([exact * self.scale[:, np.newaxis], last])
+        changed = np.linalg.norm(np.concatenate([exact - slopes, shifted - offset]))
+        least = np.linalg.norm(np.concatenate([slopes, offset]), -2)
+        return replace(self, matrix=matrix) if changed < LEAST_CHANGE * least else self
+
 
 @dataclass(frozen=True, repr=False)
 class Placement:
@@ -220,7 +240,9 @@ class Placement:
         return out
 
 
-def placement(recoding: Recoding, admitted: Domain, *, sparse: bool, grouped: bool, numeric_target: bool) -> Placement:
+def placement(
+    recoding: Recoding, admitted: Domain, *, grouped: bool, sparse: bool = False, numeric_target: bool = False
+) -> Placement:
     """Check a recoding against what is public of the records, and round to as many bits as 16-bit integers hold."""
     recoding.check(admitted, sparse=sparse)
     seen = recoding.domain(admitted)
