@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from discreet import Bounds
 from discreet.errors import Unsupported
 from discreet.losses import Quantile
-from discreet.models import DPRegressor
+from discreet.models import DPQuantileRegressor, DPRegressor
 
 RANGES, TARGET, WIDTH = [(-1.0, 1.0)] * 2, (-6.0, 6.0), 0.3
 
@@ -41,6 +41,21 @@ def test_without_noise_it_is_the_minimizer_and_near_the_quantile(table, level):
     sm = pytest.importorskip("statsmodels.api")
     np.testing.assert_allclose(coefficients, sm.QuantReg(y, sm.add_constant(X)).fit(level).params, atol=0.03)
     assert abs(np.mean(y <= model.predict(X)) - level) < 0.01
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
+def test_a_small_budget_does_not_shorten_slopes(level, seeded):
+    """A check loss is flat: short steps stopped on the way, the more so the farther the quantile is from the median."""
+    rng, slopes = np.random.default_rng(1), np.array([1.0, -0.5])
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = X @ slopes + rng.exponential(1.0, len(X))
+    found = []
+    for seed in range(4):
+        with seeded(seed):
+            model = DPQuantileRegressor(1.0, 1e-6, bounds=Bounds(RANGES, target=TARGET), quantile=level, ledger=False)
+            found.append(model.fit(X, y).coef_ @ slopes / (slopes @ slopes))
+            assert abs(np.mean(y <= model.predict(X)) - level) < 0.03
+    assert abs(np.mean(found) - 1.0) < 0.1
 
 
 def test_inference_is_refused(table):

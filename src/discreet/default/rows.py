@@ -59,7 +59,7 @@ class Units:
             ratio = variance / target.center
             deviation = min(target.scale, SPREAD_OF_COUNTS * math.sqrt(variance))
             return cls(deviation / ratio, target.center / ratio, SPREAD_OF_COUNTS * target.center / ratio)
-        return cls(slope_at_zero(loss), loss.smoothness, loss.smoothness)
+        return cls(slope_at_zero(loss), loss.normal_curvature or loss.smoothness, loss.smoothness)
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,8 @@ class Rows:
         that steps started from is known up to its doubt, so that they count as far as they know it better.
         """
         features, likely = len(self.recoding.center), PREDICTED[loss.task]
+        if self.spectrum is not None and loss.movable_target:  # then the target's own variance is known
+            likely = 1.0
         noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
         slopes, constants = v[:features].ravel(), v[features:]
         variance = max(float(np.trace(self.moment[:features, :features])), TINY)

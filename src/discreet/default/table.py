@@ -182,6 +182,9 @@ SHARES = (
 PURE = {"n_steps": 4.0, "target_looks": 0.0, "n_travel": 0.0, "n_newton": 0.0}
 PURE_SHARES = {"moment": 0.5, "calibration": 0.0, "width": 0.0}
 """With pure noise answers share epsilon itself, not its square: few of them, and most for the p^2 numbers."""
+FLAT = {"n_steps": 24.0, "momentum": 0.85}
+FLAT_SHARES = {"calibration": 0.0}
+"""A check loss is flat but for few residuals: its steps are short, and its mean gradient does not tell a scale."""
 FEW = {"constant": 0.2, "n_travel": 0.0, "n_newton": 0.0}
 COORDINATES = {
     "declared": {"n_steps": float(Recipe.n_steps), **FEW},
@@ -236,6 +239,8 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
         shares = {name: early * share for name, share in shares.items()}
         shares["newton"] += 1.0 - early
     values["target_looks"] = Recipe.target_looks * (signal.total >= LOOKED_FOR)
+    if facts.loss.normal_curvature is not None:
+        values, shares = values | FLAT, shares | FLAT_SHARES
     if facts.budget.is_pure:
         values, shares = values | PURE, shares | PURE_SHARES
     whole = {name: round(values.pop(name)) for name in COUNTS if name in values}

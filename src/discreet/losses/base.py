@@ -90,6 +90,8 @@ class Loss:
         What is predicted.
     entry_lipschitz, entry_smoothness : float or None
         The largest |first| and second derivative in one of several margins, where they are less than the whole's.
+    normal_curvature : float or None
+        The mean curvature where normal targets are predicted by a constant, where it is less than the largest by far.
     one_signed : bool
         Whether a record's target fixes the sign of the derivative.
     proven : bool
@@ -126,6 +128,7 @@ class Loss:
     task: str
     entry_lipschitz: float | None = None
     entry_smoothness: float | None = None
+    normal_curvature: float | None = None
     one_signed = False
     proven = False
     quadratic = False
@@ -292,7 +295,7 @@ def slope_at_zero(loss: Loss) -> float:
     """Return |f'| where nothing is known yet: 1/2 for the logistic loss, 1 for the hinge, 1 for numbers."""
     if loss.n_outputs > 1:
         return math.sqrt(1.0 - 1.0 / loss.n_outputs)
-    return abs(float(loss.slopes_at(np.zeros(1), 1.0)[0]))
+    return float(max(abs(loss.slopes_at(np.zeros(1), 1.0)[0]), abs(loss.slopes_at(np.zeros(1), -1.0)[0])))
 
 
 def _margin_bound(domain: Domain, radius: float | None) -> float:
