@@ -69,7 +69,7 @@ def noise_from_memory(monkeypatch):
 
 
 def n_from_the_data(monkeypatch):
-    monkeypatch.setattr(PrivateData, "public_n", lambda self, neighbors: len(self._PrivateData__y))
+    monkeypatch.setattr(PrivateData, "public_n", lambda self, neighbors: len(self._PrivateData__rows.y))
 
 
 def refuses_missing_cells(monkeypatch):

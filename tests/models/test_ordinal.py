@@ -144,7 +144,7 @@ def test_no_record_moves_an_answer_by_more_than_one_contribution(relation, has_p
 
 
 def test_rows_of_thresholds():
-    stream = ThresholdRows(ArrayRows([[0.1], [0.2], [np.nan]], ["b", "?", "c"], ("a", "b", "c")), 3, {})
+    stream = ThresholdRows(ArrayRows([[0.1], [0.2], [np.nan]], ["b", "?", "c"], classes=("a", "b", "c")), 3, {})
     (block,) = stream.blocks()
     assert stream.shape == block.features.shape == (6, 2)
     np.testing.assert_array_equal(block.features[:, 1], [0, 1] * 3)

@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from discreet.curator.records.containers import is_dask as is_dask
     from discreet.curator.records.containers import one_dimensional as one_dimensional
     from discreet.curator.records.containers import two_dimensional as two_dimensional
-    from discreet.curator.records.derived import ArrayRows as ArrayRows
     from discreet.curator.records.derived import Part as Part
     from discreet.curator.records.derived import ThresholdRows as ThresholdRows
     from discreet.curator.records.derived import split as split
     from discreet.curator.records.derived import split_elsewhere as split_elsewhere
     from discreet.curator.records.recoding import Recoding as Recoding
     from discreet.curator.records.storage import limited as limited
+    from discreet.curator.records.stream import ArrayRows as ArrayRows
     from discreet.curator.records.stream import Cone as Cone
     from discreet.curator.records.stream import RecordStream as RecordStream
     from discreet.curator.records.stream import gathered as gathered

@@ -36,6 +36,7 @@ from discreet.curator.records.storage import (
 from discreet.curator.records.stream import (
     CHANGED,
     PRIVATE_ROWS,
+    ArrayRows,
     Encoding,
     RecordStream,
     RowsElsewhere,
@@ -50,7 +51,7 @@ from discreet.ledger.fingerprint import Fingerprint
 from discreet.ledger.ledger import Reservation, account_of, settled
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
-from discreet.typing import Array, Floats, Integers
+from discreet.typing import Floats, Integers
 
 _UNPAID = "reading this stream is a release of its own: price PrivateData.with_reading(plan)"
 
@@ -103,20 +104,14 @@ class PrivateData:
         ledger: Any = None,
         dataset: str | None = None,
     ) -> None:
-        if is_stream(X) and (y is not None or groups is not None):
-            raise Unsupported("a stream brings its own targets and persons: leave y and groups out")
-        self.__stream = X if is_stream(X) else None
-        self.__X = X if is_stream(X) else containers.two_dimensional(X)
-        self.__is_sparse = containers.is_sparse(self.__X)
-        self.__y = np.empty(0) if is_stream(X) else containers.one_dimensional(y)
-        self.__target_kinds = list(X.target_kinds) if is_stream(X) else containers.target_kinds(y)
-        self.__groups = groups
-        self.__is_grouped = X.has_persons if is_stream(X) else groups is not None
-        self.__weights = self.__column(weights, "weights", bounds.weights)
-        self.__offsets = self.__column(offsets, "offsets", bounds.offsets)
-        beside = X.columns_beside if is_stream(X) else ()
-        self.__has_weights = self.__weights is not None or "weights" in beside
-        self.__has_offsets = self.__offsets is not None or "offsets" in beside
+        if is_stream(X) and not (y is groups is weights is offsets is None):
+            raise Unsupported("a stream brings its own targets, persons, weights and offsets: leave them out")
+        self.__rows = rows = X if is_stream(X) else ArrayRows(X, y, groups, weights, offsets)
+        for name, ends in (("weights", bounds.weights), ("offsets", bounds.offsets)):
+            if name in rows.columns_beside and ends is None:
+                raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
+        self.__is_sparse = rows.is_sparse
+        self.__has_offsets = "offsets" in rows.columns_beside
         self.__factors = _class_weights(class_weights, bounds.classes)
         self.__checked: Json | None = None
         self.__storage: Storage | None = None
@@ -127,31 +122,13 @@ class PrivateData:
         self.__ledger = account_of(ledger, dataset)
         self.dataset = dataset
         self.bounds = bounds
-        self.unit = X.unit if is_stream(X) else "record" if groups is None else "person"
+        self.unit = rows.unit
         """Whom a guarantee protects: a record, or a person with several."""
-        self.n_columns = int(self.__X.shape[1]) if self.__stream is None else len(self.__stream.columns)
+        self.n_columns = len(rows.columns)
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
-        names = containers.column_names(self.__X) if self.__stream is None else self.__stream.columns
-        is_named = self.__stream is None or self.__stream.is_named
-        self.scaling = admission.scaling_for(bounds, self.n_columns, names if is_named else None, fit_intercept)
-        if self.__stream is None and len(self.__y) != self.__X.shape[0]:
-            raise Unsupported("y must hold one target for each row of X")
-
-    def __column(self, values: object, name: str, ends: tuple[float, float] | None) -> Array | None:
-        """Return a column of one number per row, whose range is declared."""
-        if values is None and not (self.__stream is not None and name in self.__stream.columns_beside):
-            return None
-        if ends is None:
-            raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
-        if values is None:
-            return None
-        if self.__stream is not None:
-            raise Unsupported(f"a stream brings its own {name}: leave them out")
-        column = containers.one_dimensional(values)
-        if len(column) != self.__X.shape[0]:
-            raise Unsupported(f"{name} must hold one number for each row of X")
-        return column
+        names = rows.columns if rows.is_named else None
+        self.scaling = admission.scaling_for(bounds, self.n_columns, names, fit_intercept)
 
     def __offset_loss(self, loss: Loss) -> Loss:
         """Return the loss of targets that bring their offsets along."""
@@ -159,7 +136,8 @@ class PrivateData:
 
     def filled(self) -> "PrivateData":
         """Return the same records with the zeros of a sparse table stored: the container changes, no value does."""
-        admission.check_containers(self.__X, self.__groups, self.scaling)
+        assert isinstance(self.__rows, ArrayRows)
+        admission.check_containers(self.__rows.X, self.scaling)
         dense = copy(self)
         dense.__is_sparse = False  # what is stored is decided here, and done once it is charged for
         dense.__last_domain = dense.__passed = None
@@ -172,17 +150,17 @@ class PrivateData:
         return self.__n[neighbors.n_is_public]
 
     def __count(self, neighbors: Neighbors) -> int | None:
-        declared = self.bounds.n
-        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:
+        declared, rows = self.bounds.n, self.__rows
+        if rows.once and not neighbors.n_is_public:
             raise Unsupported(PRIVATE_ROWS)  # later, an error would tell that n is not as declared
         if not neighbors.n_is_public:
             return declared
-        if self.__stream is not None and self.__stream.elsewhere is not None:
-            n = self.__stream.elsewhere.count()
+        if rows.elsewhere is not None:
+            n = rows.elsewhere.count()
         else:
-            n = int(self.__X.shape[0])
-            if self.__is_grouped:
-                persons = self.__groups if self.__stream is None else self.__stream.persons()
+            n = int(rows.shape[0])
+            if rows.has_persons:
+                persons = rows.groups if isinstance(rows, ArrayRows) else rows.persons()
                 n = len(admission.grouping(persons, n)[1]) - 1
         if n == 0:
             raise Unsupported("Found array with 0 sample(s) while a minimum of 1 is required.")
@@ -223,28 +201,28 @@ class PrivateData:
             ranges=self.scaling.ranges,
             target_range=target,
             sparse=self.__is_sparse,
-            grouped=self.__is_grouped,
-            remote=self.__stream is not None and self.__stream.elsewhere is not None,
-            weighted=self.__has_weights or self.__factors is not None or (self.__has_offsets and loss.offsets_weigh),
+            grouped=self.__rows.has_persons,
+            remote=self.__rows.elsewhere is not None,
+            weighted="weights" in self.__rows.columns_beside
+            or self.__factors is not None
+            or (self.__has_offsets and loss.offsets_weigh),
         )
 
     @property
     def declared(self) -> Mapping[str, object]:
         """What a stream's makers declared of its columns; nothing for arrays, whose facts are their bounds."""
-        return {} if self.__stream is None else self.__stream.facts
+        return self.__rows.facts
 
     def with_reading(self, plan: Plan, *, pure: bool) -> Plan:
         """Return the plan with what reading a stream releases: estimates of private ranges, and checks of its cells.
 
         An adaptive run decides on its way what an answer costs: it has no room for either, and is not checked.
         """
-        if self.__stream is None:
-            return plan
         if isinstance(plan, AdaptivePlan):
-            if self.__stream.estimates is not None:
+            if self.__rows.estimates is not None:
                 raise Unsupported("ranges are estimated under a fixed plan: declare them, or use another solver")
             return plan
-        for counts in (self.__stream.estimates, self.__stream.checks):
+        for counts in (self.__rows.estimates, self.__rows.checks):
             if counts is not None:
                 plan = replace(plan, releases=(*plan.releases, counts.release(plan, pure=pure)))
         return plan
@@ -281,7 +259,8 @@ class PrivateData:
         ``rows`` are the features of a stream that has been read.
         """
         if reservation is not None:
-            fingerprint = fingerprint_of(self.__X if rows is None else rows, reservation.ledger.key())
+            rows = self.__rows.X if rows is None and isinstance(self.__rows, ArrayRows) else rows
+            fingerprint = fingerprint_of(rows, reservation.ledger.key())
             reservation.ledger.recognize(reservation.dataset, fingerprint)
 
     def read_elsewhere(self, reservation: Reservation | None, n: int | None) -> RowsElsewhere:
@@ -289,10 +268,9 @@ class PrivateData:
 
         Call it after the charge. Other rows than were counted are refused, where ``n`` is public.
         """
-        assert self.__stream is not None
-        assert self.__stream.elsewhere is not None
+        assert self.__rows.elsewhere is not None
         key = None if reservation is None else reservation.ledger.key()
-        rows = self.__stream.elsewhere.read(None if key is None else row_secrets(key))
+        rows = self.__rows.elsewhere.read(None if key is None else row_secrets(key))
         if n is not None and rows.n_units != n:
             raise Unsupported(CHANGED)
         if reservation is not None and key is not None:
@@ -300,14 +278,14 @@ class PrivateData:
         return rows
 
     def __admitted(self, loss: Loss, reservation: Reservation | None, priced: PricedPlan, n: int | None) -> Engine:
-        if self.__stream is None:
-            filled = containers.is_sparse(self.__X) and not self.__is_sparse
-            X = admission.canonical(self.__X).toarray() if filled else self.__X
-            targets, weights = self.__targets(loss)
-            records = admission.admit(X, targets, self.scaling, self.__groups, storage=self.__storage, weights=weights)
+        if isinstance(self.__rows, ArrayRows):
+            X, groups = self.__rows.X, self.__rows.groups
+            X = admission.canonical(X).toarray() if self.__rows.is_sparse and not self.__is_sparse else X
+            targets, weights = self.__targets(self.__rows, loss)
+            records = admission.admit(X, targets, self.scaling, groups, storage=self.__storage, weights=weights)
             self.recognize(reservation)
             return engine_of(records)
-        self.__X = self.__stream = stream = with_ranges(self.__stream, priced, n)
+        self.__rows = stream = with_ranges(self.__rows, priced, n)
         checks = checks_of(stream, priced, n)  # its noise is drawn before a row is read
         if stream.elsewhere is None:
             engine = self.__read(stream, loss, reservation, checks)
@@ -366,16 +344,17 @@ class PrivateData:
         ``opens`` says that ``open`` follows, whose kernels then have to be in order.
         """
         check_answers_match_prices(require_priced(priced).plan, priced.budget)
-        containers.check_targets(self.__target_kinds, self.bounds.classes if loss.task == "classification" else None)
-        if self.__stream is None:
-            admission.check_containers(self.__X, self.__groups, self.scaling)
+        rows = self.__rows
+        containers.check_targets(rows.target_kinds, self.bounds.classes if loss.task == "classification" else None)
+        if isinstance(rows, ArrayRows):
+            admission.check_containers(rows.X, self.scaling)
         self.__check_storage(priced.budget.neighbors)
-        if self.__stream is not None and self.__stream.elsewhere is not None:
-            self.__stream.elsewhere.check(priced.plan, loss)
+        if rows.elsewhere is not None:
+            rows.elsewhere.check(priced.plan, loss)
         if opens:
             self.domain(priced.budget.neighbors, loss)
-            if self.__stream is not None and not isinstance(priced.plan, AdaptivePlan):
-                counted = {QUERY: self.__stream.estimates, CHECKS: self.__stream.checks}
+            if not isinstance(priced.plan, AdaptivePlan):
+                counted = {QUERY: rows.estimates, CHECKS: rows.checks}
                 planned = {release.query for release in priced.plan.releases}
                 if {query for query, counts in counted.items() if counts is not None} - planned:
                     raise PlanViolation(_UNPAID)
@@ -427,14 +406,13 @@ class PrivateData:
             return loss.offset_target_range(self.bounds.target, self.bounds.offsets)
         return self.bounds.target
 
-    def __targets(self, loss: Loss) -> tuple[Floats, Floats | None]:
-        beside = [None if column is None else admission.numbers(column) for column in (self.__weights, self.__offsets)]
-        if loss.task == "classification":
-            if self.bounds.classes is None:
-                raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-            positions = admission.class_indices(self.__y, self.bounds.classes)
-            return self.__target_scaling(loss).placed(positions, *beside)
-        return self.__target_scaling(loss).placed(admission.numbers(self.__y), *beside)
+    def __targets(self, rows: ArrayRows, loss: Loss) -> tuple[Floats, Floats | None]:
+        beside = {name: admission.numbers(column) for name, column in rows.beside.items()}
+        if loss.task != "classification":
+            return self.__target_scaling(loss).placed(admission.numbers(rows.y), **beside)
+        if self.bounds.classes is None:
+            raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
+        return self.__target_scaling(loss).placed(admission.class_indices(rows.y, self.bounds.classes), **beside)
 
     def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
         ends = self.bounds.offsets if self.__has_offsets else None
@@ -450,37 +428,36 @@ class PrivateData:
         """Return where encoded rows will be kept and in how many parts, decided once, where that tells no private n."""
         if not self.__may_tell(neighbors):
             return {}
-        if self.__stream is not None and self.__stream.elsewhere is not None:
-            return dict(self.__stream.elsewhere.kept)
+        if self.__rows.elsewhere is not None:
+            return dict(self.__rows.elsewhere.kept)
         if self.__storage is None:
-            self.__storage = storage_for(int(self.__X.shape[0]), self.scaling.width, self.scaling.grid)
+            self.__storage = storage_for(int(self.__rows.shape[0]), self.scaling.width, self.scaling.grid)
         return self.__kept_on_disk() if self.__storage.on_disk else {}
 
     def __may_tell(self, neighbors: Neighbors) -> bool:
         return self.unit == "record" and neighbors.n_is_public and not self.__is_sparse
 
     def __kept_on_disk(self) -> Json:
-        parts = -(-int(self.__X.shape[0]) // rows_per_part(self.scaling.width))
+        parts = -(-int(self.__rows.shape[0]) // rows_per_part(self.scaling.width))
         return {"kept": "scratch files", "parts": parts}
 
     def __possible_facts(self, priced: PricedPlan) -> list[Json]:
         """Return the facts with rows in memory, and on disk: a charge may be asked for again with less memory left."""
         facts, neighbors = self.facts(priced), priced.budget.neighbors
-        away = self.__stream is not None and self.__stream.elsewhere is not None
-        if away or not self.__may_tell(neighbors):
+        if self.__rows.elsewhere is not None or not self.__may_tell(neighbors):
             return [facts]
         plain = {key: fact for key, fact in facts.items() if key not in self.__kept(neighbors)}
         return [plain, {**plain, **self.__kept_on_disk()}]
 
     def __check_storage(self, neighbors: Neighbors) -> None:
         """Refuse a folder for scratch files that is no use; where the number of rows is private, whatever it is."""
-        if self.__is_sparse or (self.__stream is not None and self.__stream.elsewhere is not None):
+        if self.__is_sparse or self.__rows.elsewhere is not None:
             return
         folder = current_limits().folder
         if self.unit == "person" or not neighbors.n_is_public:
             check_scratch(folder)
         elif self.__kept(neighbors):
-            check_scratch(folder, bytes_on_disk(int(self.__X.shape[0]), self.scaling.width, self.scaling.grid))
+            check_scratch(folder, bytes_on_disk(int(self.__rows.shape[0]), self.scaling.width, self.scaling.grid))
 
     def facts(self, priced: PricedPlan) -> Json:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
@@ -489,12 +466,12 @@ class PrivateData:
         if self.__factors is not None:
             facts["class_weights"] = list(self.__factors)
         facts |= {**self.declared, **self.__kept(priced.budget.neighbors)}
-        if self.__stream is not None and self.__stream.estimates is not None and QUERY in queries:
-            facts[ESTIMATED_RANGES] = list(self.__stream.estimates.names)
+        if self.__rows.estimates is not None and QUERY in queries:
+            facts[ESTIMATED_RANGES] = list(self.__rows.estimates.names)
         if self.__checked is not None:
             facts[CHECKED] = self.__checked
-        elif self.__stream is not None and self.__stream.checks is not None and CHECKS in queries:
-            facts[CHECKED] = list(self.__stream.checks.names)
+        elif self.__rows.checks is not None and CHECKS in queries:
+            facts[CHECKED] = list(self.__rows.checks.names)
         return facts
 
 

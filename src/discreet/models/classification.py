@@ -357,7 +357,7 @@ class DPOrdinalRegression(PrivateClassifier):
         if y is None and not curator.is_stream(X):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         stands = extras.groups, extras.weights, extras.offsets
-        records = X if curator.is_stream(X) else curator.ArrayRows(X, y, bounds.classes, *stands)
+        records = X if curator.is_stream(X) else curator.ArrayRows(X, y, *stands, classes=bounds.classes)
         names = records.columns if records.is_named else None
         low, high = bounds.ranges(len(records.columns), names)
         cells = [(0.0, 1.0)] * (len(bounds.classes) - 2)

@@ -106,7 +106,7 @@ MUTANTS = (
         "            from discreet.curator.private_data import fingerprint_of\n"
         "            facts = data.facts(priced)\n"
         "            if reservation is not None:\n"
-        "                rows = data._PrivateData__X\n"
+        "                rows = data._PrivateData__rows.X\n"
         "                facts['seen'] = fingerprint_of(rows, reservation.ledger.key()).stores()[0]\n"
         "            certificate = certify(curator.promise(priced, facts, claim), reservation)\n",
         "tests/ledger/test_leaks.py::test_nothing_that_an_analyst_sees_depends_on_the_records[plain]",

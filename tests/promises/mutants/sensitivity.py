@@ -324,7 +324,7 @@ MUTANTS = (
         "curator/queries/moments.py",
         "bounds = unit_bounds(self.bound, records) * (records.norms > 0)  # null",
         "bounds = unit_bounds(self.bound, records)  # null",
-        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_mean_squares-about a center-zero_out-False]",
+        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_mean_squares-about a center, persons-zero_out-False]",
         "assert",
     ),
     bug(

@@ -199,7 +199,7 @@ def a_value_in_an_error(monkeypatch):
 
     def check(self, *asked, **words):
         honest(self, *asked, **words)
-        raise Unsupported(f"no model today, and the last target is {self._PrivateData__y[-1]!r}")
+        raise Unsupported(f"no model today, and the last target is {self._PrivateData__rows.y[-1]!r}")
 
     monkeypatch.setattr(PrivateData, "check", check)
 
@@ -238,14 +238,14 @@ def an_early_exception(monkeypatch):
 
     def check(self, *asked, **words):
         honest(self, *asked, **words)
-        if not np.isfinite(admission.numbers(self._PrivateData__X)).all():
+        if not np.isfinite(admission.numbers(self._PrivateData__rows.X)).all():
             raise Unsupported("some records are incomplete: leave them out")
 
     monkeypatch.setattr(PrivateData, "check", check)
 
 
 def an_unpriced_n(monkeypatch):
-    monkeypatch.setattr(PrivateData, "public_n", lambda self, neighbors: len(self._PrivateData__y))
+    monkeypatch.setattr(PrivateData, "public_n", lambda self, neighbors: len(self._PrivateData__rows.y))
 
 
 def names_as_doubles(monkeypatch):
@@ -281,7 +281,7 @@ def test_a_record_that_is_read_before_the_charge_is_caught(monkeypatch, place):
     honest = PrivateData.check
 
     def check(self, *asked, **words):
-        [str(cell) for cell in self._PrivateData__X.ravel()]
+        [str(cell) for cell in self._PrivateData__rows.X.ravel()]
         honest(self, *asked, **words)
 
     monkeypatch.setattr(PrivateData, "check", check)

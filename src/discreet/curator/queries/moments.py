@@ -192,12 +192,7 @@ def square_shift(n_columns: int, grid: Grid, *, centered: bool = False) -> int:
     Two numbers of the grid differ by one bit more than each has.
     """
     bits = min(_SQUARE_BITS, (61 - n_columns.bit_length()) // 2)
-    return max(0, 2 * (_bits_of(grid) + centered) - bits)
-
-
-def _bits_of(grid: Grid) -> int:
-    """Return how many bits a number of the grid has at most."""
-    return 15 if np.dtype(grid.dtype).itemsize == 2 else grid.bits + 1
+    return max(0, 2 * ((15 if np.dtype(grid.dtype).itemsize == 2 else grid.bits + 1) + centered) - bits)
 
 
 def magnitude_shift(grid: Grid) -> int:
@@ -250,8 +245,8 @@ def noisy_mean_squares(session: Session, *, clip: float, n: float, center: Float
         raise Unsupported("squares of sparse records are taken about 0")
     if center.shape != (columns,) or not np.isfinite(center).all():
         raise PlanViolation(f"squares need a finite center for each of {columns} columns")
-    most = float(1 << _bits_of(grid))
-    places = np.rint(np.clip(center * grid.one, -most, most)).astype(np.int64)
+    farthest = session.domain.feature_bounds  # no record is beyond
+    places = np.rint(np.clip(center, -farthest, farthest) * grid.one).astype(np.int64)
     return _answer(session, "noisy_mean_squares", clip, n, "squares", power=2, center=places)
 
 

@@ -240,10 +240,8 @@ def numbers(values: Table) -> Floats:
     return flat.reshape(array.shape)
 
 
-def check_containers(X: Table, groups: Table, scaling: Scaling) -> None:
+def check_containers(X: Table, scaling: Scaling) -> None:
     """Refuse what the containers alone show to be wrong, before anything is charged or read."""
-    if groups is not None and not (hasattr(groups, "__len__") and len(groups) == X.shape[0]):
-        raise Unsupported("groups must name one person for each row of X")
     if is_sparse(X):
         if X.dtype.kind not in "fiub":
             raise Unsupported("features must be real numbers: complex and object sparse matrices are not supported")

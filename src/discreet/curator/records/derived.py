@@ -32,14 +32,13 @@ Conditions: the rows of a record name one unit, which is the record's number or,
 then all rows of all of a person's records are one unit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.curator.noise import current_entropy, poisson_sample
 from discreet.curator.records import admission, containers
-from discreet.curator.records.containers import Table
 from discreet.curator.records.stream import Block, RecordStream, RowsElsewhere
 from discreet.errors import Unsupported
 from discreet.typing import Array, Floats, Integers
@@ -103,59 +102,6 @@ def _part(table: containers.Table, targets: Array, names: containers.Table, rows
     return Part(admission.taken(table, rows), targets[rows], None if names is None else names[rows])
 
 
-class ArrayRows(RecordStream):
-    """Arrays or a data frame of records, with what stands next to them, as a stream; targets are declared classes."""
-
-    def __init__(
-        self,
-        X: Table,
-        y: Table,
-        classes: Sequence[object],
-        groups: Table = None,
-        weights: Table = None,
-        offsets: Table = None,
-    ) -> None:
-        self._X, self._classes = containers.two_dimensional(X), classes
-        if containers.is_sparse(self._X):
-            raise Unsupported("thresholds of ordered classes are added to dense records: pass X.toarray()")
-        self._y = containers.one_dimensional(y)
-        self._groups, self._beside = groups, (weights, offsets)
-        self.shape = (int(self._X.shape[0]), int(self._X.shape[1]))
-        given = {"y": y, "groups": groups, "sample_weight": weights, "offset": offsets}
-        rows = self.shape[:1]
-        wrong = [name for name, column in given.items() if column is not None and np.shape(column)[:1] != rows]
-        if wrong:
-            raise Unsupported(f"{wrong[0]} must have one entry for each row of X")
-        self.columns = containers.column_names(self._X) or [f"x{j}" for j in range(self.shape[1])]
-        self.sample = self._X.iloc[:0] if hasattr(self._X, "iloc") else np.empty((0, self.shape[1]))
-        containers.check_targets(containers.target_kinds(y), classes)
-        self.has_persons = groups is not None
-        named = zip(("weights", "offsets"), self._beside, strict=True)
-        self.columns_beside = tuple(name for name, column in named if column is not None)
-
-    def blocks(self) -> Iterator[Block]:
-        """All rows, in blocks, from the start."""
-        persons = self.persons() if self.has_persons else None
-        targets = admission.class_indices(self._y, self._classes)
-        weights, offsets = (None if column is None else admission.numbers(column) for column in self._beside)
-        for first, last, features in admission.blocks(self._X, *self.shape):
-            part = slice(first, last)
-            yield Block(
-                features,
-                targets[part],
-                None if persons is None else persons[part],
-                weights=None if weights is None else weights[part],
-                offsets=None if offsets is None else offsets[part],
-            )
-
-    def persons(self) -> Integers:
-        """The person behind each row, as numbers."""
-        order, starts, _ = admission.grouping(self._groups, self.shape[0])
-        numbers = np.empty(self.shape[0], dtype=np.int64)
-        numbers[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        return numbers
-
-
 class ThresholdRows(RecordStream):
     """One row per record and threshold. ``facts`` are declarations of the records, for the certificate."""
 
@@ -164,6 +110,8 @@ class ThresholdRows(RecordStream):
     def __init__(self, records: RecordStream, n_classes: int, facts: Mapping[str, object]) -> None:
         if records.elsewhere is not None:
             raise Unsupported("ordered classes of a table on a cluster are not served: read it into a file or a frame")
+        if records.is_sparse:
+            raise Unsupported("thresholds of ordered classes are added to dense records: pass X.toarray()")
         if records.estimates is not None:
             raise Unsupported("ordered classes need declared ranges: declare those that are private")
         self._records, self._thresholds = records, n_classes - 1

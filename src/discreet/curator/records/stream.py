@@ -1,4 +1,4 @@
-"""Records that come in blocks: what a table on disk looks like to the curator.
+"""Records that come in blocks: what a table looks like to the curator, on disk or in arrays.
 
 A ``RecordStream`` can be passed as ``X``. Its shape and column names are public; its blocks are read only inside the
 curator, and can be read repeatedly. It brings its own targets and persons, so ``y`` and ``groups`` are left out.
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
 from discreet.curator.kernels.kernel import turn_to_rows
-from discreet.curator.records import admission
+from discreet.curator.records import admission, containers
+from discreet.curator.records.containers import Table
 from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import Storage, storage_for, within_memory
 from discreet.errors import Unsupported
@@ -190,6 +191,7 @@ class RecordStream(ABC):
     columns: list[str]
     has_persons: bool = False
     once: bool = False
+    is_sparse: bool = False
     facts: Mapping[str, object] = MappingProxyType({})
     estimates: Estimates | None = None
     checks: Checks | None = None
@@ -223,6 +225,60 @@ class RecordStream(ABC):
     @abstractmethod
     def persons(self) -> Integers:
         """The person behind each row, in the order of the rows."""
+
+
+class ArrayRows(RecordStream):
+    """Arrays or a data frame of records, with what stands next to them, as a stream: only containers are looked at.
+
+    Its ``blocks`` are for targets of declared ``classes``; whole arrays are admitted at once (``admission.admit``).
+    """
+
+    def __init__(
+        self,
+        X: Table,
+        y: Table,
+        groups: Table = None,
+        weights: Table = None,
+        offsets: Table = None,
+        *,
+        classes: Sequence[object] | None = None,
+    ) -> None:
+        self.X, self.y, self.groups = containers.two_dimensional(X), containers.one_dimensional(y), groups
+        self.shape, self.is_sparse = (int(self.X.shape[0]), int(self.X.shape[1])), containers.is_sparse(self.X)
+        given = {"weights": weights, "offsets": offsets}
+        self.beside = {name: containers.one_dimensional(column) for name, column in given.items() if column is not None}
+        if len(self.y) != self.shape[0]:
+            raise Unsupported("y must hold one target for each row of X")
+        if groups is not None and not (hasattr(groups, "__len__") and len(groups) == self.shape[0]):
+            raise Unsupported("groups must name one person for each row of X")
+        for name, column in self.beside.items():
+            if len(column) != self.shape[0]:
+                raise Unsupported(f"{name} must hold one number for each row of X")
+        names, self.target_kinds = containers.column_names(self.X), containers.target_kinds(y)
+        if classes is not None:
+            containers.check_targets(self.target_kinds, classes)
+        self.is_named, self.columns = names is not None, names or [""] * self.shape[1]
+        self.sample = self.X.iloc[:0] if hasattr(self.X, "iloc") else np.empty((0, self.shape[1]))
+        self.has_persons, self.columns_beside, self._classes = groups is not None, tuple(self.beside), classes
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, in blocks, from the start."""
+        assert self._classes is not None
+        persons = self.persons() if self.has_persons else None
+        targets = admission.class_indices(self.y, self._classes)
+        beside = {name: admission.numbers(column) for name, column in self.beside.items()}
+        for first, last, features in admission.blocks(self.X, *self.shape):
+            part = slice(first, last)
+            cut = {name: column[part] for name, column in beside.items()}
+            numbers = None if persons is None else persons[part]
+            yield Block(features, targets[part], numbers, weights=cut.get("weights"), offsets=cut.get("offsets"))
+
+    def persons(self) -> Integers:
+        """The person behind each row, as numbers."""
+        order, starts, _ = admission.grouping(self.groups, self.shape[0])
+        numbers = np.empty(self.shape[0], dtype=np.int64)
+        numbers[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return numbers
 
 
 def is_stream(X: object) -> TypeGuard[RecordStream]:
