@@ -115,10 +115,8 @@ MUTANTS = (
         "a score charged on a cluster that cannot answer",
         "Workers are looked at before the charge of a fit only.",
         "curator/private_data.py",
-        "        if self.__stream is not None and self.__stream.elsewhere is not None:\n"
-        "            self.__stream.elsewhere.check(priced.plan, loss)\n",
-        "        if opens and self.__stream is not None and self.__stream.elsewhere is not None:\n"
-        "            self.__stream.elsewhere.check(priced.plan, loss)\n",
+        "        if rows.elsewhere is not None:\n            rows.elsewhere.check(priced.plan, loss)\n",
+        "        if opens and rows.elsewhere is not None:\n            rows.elsewhere.check(priced.plan, loss)\n",
         f"{_SCORES}::test_other_code_on_a_worker_is_refused_before_the_charge",
         "fits",
     ),

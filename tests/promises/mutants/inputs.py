@@ -74,7 +74,7 @@ MUTANTS = (
         "Under add_remove the number of records is read from the table.",
         "curator/private_data.py",
         "        if not neighbors.n_is_public:\n            return declared\n",
-        "        if not neighbors.n_is_public:\n            return declared or int(self.__X.shape[0])\n",
+        "        if not neighbors.n_is_public:\n            return declared or int(self.__rows.shape[0])\n",
         f"{_REPLAY}[logistic-add_remove]",
         "attribute: coef_",
     ),
@@ -82,7 +82,7 @@ MUTANTS = (
         "n of a stream from the data",
         "Under add_remove a stream that is read once may end elsewhere than declared, and an error says so.",
         "curator/private_data.py",
-        "        if self.__stream is not None and self.__stream.once and not neighbors.n_is_public:\n",
+        "        if rows.once and not neighbors.n_is_public:\n",
         "        if False:\n",
         "tests/curator/tables/test_frames.py::test_the_number_of_rows_is_not_told_under_add_remove",
         "as many rows as the schema declares",
@@ -135,7 +135,7 @@ MUTANTS = (
         "curator/private_data.py",
         "        if self.bounds.target is None:\n",
         "        if self.bounds.target is None:\n"
-        "            return float(np.min(self.__y)), float(np.max(self.__y))\n"
+        "            return float(np.min(self.__rows.y)), float(np.max(self.__rows.y))\n"
         "        if self.bounds.target is None:\n",
         "tests/promises/mutants/test_killers.py::test_a_curator_reads_no_target_range_from_the_data",
         "DID NOT RAISE",
@@ -231,9 +231,9 @@ MUTANTS = (
         "ranges from the data",
         "Declared ranges are replaced by the largest value in the table.",
         "curator/private_data.py",
-        "        if is_stream(X) and (y is not None or groups is not None):\n",
+        "        if is_stream(X) and not (y is groups is weights is offsets is None):\n",
         "        bounds = Bounds(float(np.nanmax(np.abs(X))), classes=bounds.classes)\n"
-        "        if is_stream(X) and (y is not None or groups is not None):\n",
+        "        if is_stream(X) and not (y is groups is weights is offsets is None):\n",
         f"{_REPLAY}[logistic-replace_one]",
         "attribute: ",
     ),
