@@ -10,7 +10,7 @@ import pytest
 from discreet.inference.intervals import covers
 from discreet.report import privacy_sections as promises
 from discreet.report.model_report import ModelReport, certificate_in
-from discreet.report.page import POLICY
+from discreet.report.page import POLICY, number
 from tests.covering import covering
 from tests.report import samples
 
@@ -180,3 +180,8 @@ def test_no_dot_looks_as_if_an_effect_had_been_shown():
     assert {*re.findall(r'class="row deep\d ?(\w*)"', html)} == {"", "heading"}
     assert covers() in html
     assert "an interval that leaves out 0 does not show an effect" in html
+
+
+def test_numbers_of_thousands_are_written_out():
+    values = (5000, -12345, 999.9, 1e6, 1.5e7, 1e-5, 0.25)
+    assert [number(value) for value in values] == ["5,000", "−12,300", "1,000", "10⁶", "1.5 × 10⁷", "10⁻⁵", "0.25"]

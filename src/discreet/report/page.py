@@ -89,12 +89,12 @@ def number(value: float, digits: int = 3) -> str:
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
     shown = f"{value:.{digits}g}"
-    if "e" in shown:
+    if 1e3 <= abs(float(shown)) < 1e6:
+        shown = f"{float(shown):,.0f}"
+    elif "e" in shown:
         mantissa, exponent = shown.split("e")
         power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
         shown = f"10{power}" if mantissa == "1" else f"{mantissa} × 10{power}"
-    elif abs(value) >= 1000:
-        shown = f"{float(shown):,.0f}"
     return shown.replace("-", MINUS)
 
 
