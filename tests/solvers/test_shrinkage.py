@@ -139,3 +139,13 @@ def test_columns_that_greedy_steps_did_not_move_hide_none_that_they_did():
     assert model.quote(X, y).configured.denoise
     with seeded(0):
         assert model.fit(X, y).coef_[3] > 0.1
+
+
+def test_few_entries_that_are_noise_are_drawn_to_nothing_and_clear_ones_are_not():
+    """Six entries alone often look as if they had a variance; one more without signal says how often."""
+    draws = np.random.default_rng(3).normal(size=(300, 6))
+    left = [
+        [np.square(posterior_weights(q, np.ones(6), 1.0, prior=prior) * q).sum() for q in draws] for prior in (0.0, 1.0)
+    ]
+    assert np.mean(left[1]) < 2 / 3 * np.mean(left[0])
+    assert posterior_weights(np.full(6, 30.0), np.ones(6), 1.0, prior=1.0).min() > 0.99

@@ -470,6 +470,7 @@ class Recipe:
         done = calibrate(
             curator, loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
             penalty=penalty, n=n, start=rows.margin,
+            unsure=rows.target.noise / rows.target.scale if loss.movable_target else 0.0,
         )  # fmt: skip
         trace = CalibratedTrace(found.trace, done.share, done.deviations)
         estimate = found.estimate

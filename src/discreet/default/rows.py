@@ -35,6 +35,8 @@ from discreet.typing import Floats
 
 PREDICTED = {"classification": 4.0, "regression": 0.05}
 """How large the square of a predictor mostly is at most: log odds of 2; a fifth of half a target's declared range."""
+NOTHING = 1.0
+"""Slopes without signal that a fit is taken to have next to its own."""
 SPREAD_OF_COUNTS = 2.0
 """How much more counts and amounts vary than their family's law: their curvature, and at most their deviation."""
 
@@ -106,12 +108,12 @@ class Rows:
         that steps started from is known up to its doubt, so that they count as far as they know it better.
         """
         features, likely = len(self.recoding.center), PREDICTED[loss.task]
-        if self.spectrum is not None and loss.movable_target:  # then the target's own variance is known
-            likely = 1.0
+        if loss.movable_target:  # in units of the target's deviation, which is known where rows' second moment is
+            likely = 1.0 if self.spectrum is not None else min(1.0, likely / self.target.scale**2)
         noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
         slopes, constants = v[:features].ravel(), v[features:]
         variance = max(float(np.trace(self.moment[:features, :features])), TINY)
-        slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance) * slopes
+        slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance, prior=NOTHING) * slopes
         if len(constants):
             square = np.minimum(likely, np.square(self.doubt))
             constants = constants * (square / (square + float(self.moment[-1, -1]) * noise**2))

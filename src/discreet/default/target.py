@@ -74,8 +74,9 @@ def search_target(curator: "Curator", n: float, rounds: int) -> Target:
         centers.append(center)
         windows.append(window)
     center = float(np.mean(centers[rounds // 2 :]))
-    scale = float(np.exp(np.mean(np.log(windows[-(rounds // 4) or -1 :])))) / NormalDist().inv_cdf(1.0 - outside / 2.0)
-    return Target(center, scale, noise * scale)
+    window = float(np.exp(np.mean(np.log(windows[-(rounds // 4) or -1 :]))))
+    scale = window / NormalDist().inv_cdf(1.0 - outside / 2.0)
+    return Target(center, scale, noise * window / math.sqrt(rounds - rounds // 2))
 
 
 def _look(curator: "Curator", n: float, center: float, window: float) -> tuple[float, float]:

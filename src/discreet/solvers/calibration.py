@@ -89,23 +89,27 @@ def calibrate(
     n: float,
     likely: float = 1.0,
     start: float = 0.0,
+    unsure: float = 0.0,
 ) -> Calibrated:
     """Rescale and shift the predictor v of recoded rows; ``noises``: of each mean answer, per unit of its clip.
 
     ``mean`` and ``deviation`` are the predictor's own, ``likely`` is the part of its variance that is not noise,
-    ``start`` the constant that steps began with.
+    ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it.
     """
     is_regression = loss.task == "regression"
     prior = NUMBERS if is_regression else CLASSES
     intercept = len(v) > len(recoding.center)
-    two = predictor_coordinates(recoding, v, mean, deviation, prior, intercept=intercept, shrinks=is_regression)
+    two = predictor_coordinates(recoding, v, mean, deviation, prior, intercept=intercept)
     offset = two.coefficients(np.zeros(1 + intercept))
     linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
     strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
     doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
     theta = np.array([prior.kept * (1.0 - doubt) * deviation, start + prior.kept * (mean - start)])[: 1 + intercept]
     usual = np.array(
-        [(prior.spread + doubt) * deviation, prior.shift + (0 if is_regression else prior.spread * abs(mean))]
+        [
+            (prior.spread + doubt) * deviation,
+            math.hypot(prior.shift, unsure) + (0 if is_regression else prior.spread * abs(mean)),
+        ]
     )
     before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
     answers: list[Answer] = []
@@ -197,15 +201,15 @@ def least_squares(misses: Callable[[Floats], Floats], start: Floats, scales: Flo
 
 
 def predictor_coordinates(
-    recoding: Recoding, v: Floats, mean: float, deviation: float, prior: Prior, *, intercept: bool, shrinks: bool
+    recoding: Recoding, v: Floats, mean: float, deviation: float, prior: Prior, *, intercept: bool
 ) -> Recoding:
-    """Return the map to (u, 1); rows are shrunk as those of the steps where ``shrinks``, else not before they are u."""
+    """Return the map to (u, 1); rows are not shrunk before they are u."""
     direction = v if recoding.matrix is None else recoding.matrix @ v
     matrix = (direction / deviation)[:, None]
     if intercept:
         matrix = np.column_stack([matrix, np.zeros(len(direction))])
         matrix[-1] += np.array([-mean / deviation, 1.0]) / recoding.constant
-    return replace(recoding, row_norm=recoding.row_norm if shrinks else math.inf, matrix=matrix, reach=prior.length)
+    return replace(recoding, row_norm=math.inf, matrix=matrix, reach=prior.length)
 
 
 def expected_gradient(loss: Loss, at: Floats, best: Floats, center: Floats, deviation: Floats) -> Floats:

@@ -829,7 +829,7 @@ class Preconditioned:
         assert self.shift_clip is not None
         recoding = estimate.recoding
         w, unit = recoding.coefficients(v), recoding.target_scale
-        two = predictor_coordinates(recoding, v, 0.0, 1.0, NUMBERS, intercept=True, shrinks=False)
+        two = predictor_coordinates(recoding, v, 0.0, 1.0, NUMBERS, intercept=True)
         with curator.recoded(two):
             answer = curator.noisy_coordinate_gradient(np.array([1.0, 0.0]), 1, clips=self.shift_clip)
         noise = noises(curator, "noisy_coordinate_gradient")[-1] * self.shift_clip / n

@@ -110,13 +110,20 @@ def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
 
 
 def posterior_weights(
-    q: Floats, values: Floats, noise: float, clear: Booleans | None = None, most: float = math.inf, least: float = 0.0
+    q: Floats,
+    values: Floats,
+    noise: float,
+    clear: Booleans | None = None,
+    most: float = math.inf,
+    least: float = 0.0,
+    prior: float = 0.0,
 ) -> Floats:
     """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
 
     Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l. The mixture's
     mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise. No x is
-    below ``least``: 1 / n, the sampling error, by which an optimum differs from any guess.
+    below ``least``: 1 / n, the sampling error, by which an optimum differs from any guess. ``prior`` entries without
+    signal are counted in addition: few entries alone would find a variance in their noise.
     """
     if noise == 0:
         return np.asarray(1.0 / values)
@@ -129,7 +136,9 @@ def posterior_weights(
     likelihood = np.exp(logs - logs.max(axis=0))
     weights = np.full(len(x), 1.0 / len(x))
     for _ in range(ROUNDS):
-        weights = _posterior(weights, likelihood[:, known]).mean(axis=1)
+        weights = _posterior(weights, likelihood[:, known]).sum(axis=1)
+        weights[0] += prior
+        weights /= weights.sum()
     mean = float(weights @ x)
     if mean > most:
         weights *= most / mean
