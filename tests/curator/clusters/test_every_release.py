@@ -108,7 +108,7 @@ def spark():
         yield session
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_scratch_files_files_and_parts_on_dask(client, tmp_path, layout):
     expected = released(FRAME, layout)

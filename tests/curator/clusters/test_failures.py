@@ -141,7 +141,6 @@ def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, monkeypa
     assert job.charges == 1
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("name", JOBS)
 def test_answers_that_come_twice_are_counted_once(client, monkeypatch, name):
     job = Job(name)
@@ -180,7 +179,6 @@ def test_nothing_is_left_on_the_cluster(client):
     assert left == []
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("name", [name for name in JOBS if "persons" in name])
 @pytest.mark.parametrize("bug", ["twice", "left out", "of another reading"])
 def test_rows_of_persons_that_are_dealt_wrongly_end_it(client, monkeypatch, name, bug):
