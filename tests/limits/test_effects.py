@@ -1,5 +1,6 @@
 """Effects without much noise are those of statsmodels, on ugly tables; and limits alone bias them little."""
 
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -81,6 +82,22 @@ def test_rare_and_large_counts_have_the_plain_effects(mean, most):
     found = model.summary().columns()
     np.testing.assert_allclose(found["coef"], plain, atol=0.1 * float(se.min()))
     np.testing.assert_allclose(found["se"], se, rtol=0.05)
+
+
+def test_effects_on_a_rare_class_are_shown():
+    """One percent of outcomes: slopes vary little, and rows count in full only as far as that allows."""
+    shown = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.uniform(-1, 1, N), rng.random(N) < 0.1]).astype(float)
+        y = (rng.random(N) < 1 / (1 + np.exp(4.6 - X @ [0.6, 1.0]))).astype(float)
+        bounds = Bounds([(-1, 1), (0, 1)], classes=(0, 1))
+        words = {"neighbors": "zero_out", "inference": "sandwich", "ledger": False}
+        with seeded(seed):
+            model = DPLogisticRegression(3.0, 1 / N**2, bounds=bounds, **words).fit(X, y)
+        with suppress(Unsupported):
+            shown += np.isfinite(model.summary().columns()["coef"]).sum()
+    assert shown >= 6  # of 12
 
 
 @pytest.mark.thorough

@@ -360,16 +360,29 @@ class Refinement:
         """Whether limits on gradients are chosen from counts: slopes are unbounded, and no limit was set."""
         return self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
 
-    def _look(self, v: Floats, edges: Edges) -> Shells:
+    def _look(self, v: Floats, edges: Edges, reach: float) -> Shells:
         """Count rows by shells at ``v``."""
-        return self.curator.noisy_shells(self._point(v), edges=edges, reach=self.reach, slack=SLACK)
+        return self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+
+    def _reach_for(self, deviation: float) -> float:
+        """Return how long rows may be that count in full, given a slope's deviation.
+
+        It was planned in proportion to a sampling error in units of the noise, for slopes that vary as those of common
+        classes do. Slopes of rare ones vary less, and noise is as large.
+        """
+        if not self.plan.chooses_limits or self.curator.loss.task != "classification":
+            return self.reach
+        assert self.plan.limits is not None
+        common = 0.5 * self.curator.loss.lipschitz
+        planned = max(LEAST_REACH, self.plan.limits.reach * min(1.0, deviation / common))
+        return min(self.reach, planned * self.length)
 
     def _first_look(self, v: Floats, deviation: float) -> Influence:
         """Choose limits for the steps that settle, about the largest gradients and Hessians, and count long rows."""
         assert self.plan.limits is not None
-        reach, steep = self.reach, min(self.plan.limits.slope * deviation, self._steepest)
+        reach, steep = self._reach_for(deviation), min(self.plan.limits.slope * deviation, self._steepest)
         edges = self._edges(deviation, "lengths", "hessians", *(("scores",) if self._by_counts else ()))
-        shells, score = self._look(v, edges), reach * steep
+        shells, score = self._look(v, edges, reach), reach * steep
         if self._by_counts:
             score = self._largest_score(shells, edges, deviation, v.size)
             steep = min(score / self.length, self._steepest)
@@ -407,7 +420,7 @@ class Refinement:
         if extents is not None and extents.far.any():
             seen = (np.square(metric.vectors) * metric.floored).sum(axis=1) / self._level
             edges = edges._replace(columns=FAR_OUT * np.sqrt(np.minimum(1.0, seen)))
-        shells, rare = self._look(v, edges), NONE_RARE
+        shells, rare = self._look(v, edges, limits.reach), NONE_RARE
         if extents is not None:
             rare = extents.rare(np.linalg.norm(linear, axis=1) / self.unit, self.length)
         if self._by_counts:

@@ -4,10 +4,12 @@
 whole budget would have, for rows of length sqrt(p) and slopes of one deviation. Limits widen with signal:
 
 ``reach`` R times a typical row's length r: rows beyond it count less, with the weight min(R / r, slack (R / r)^2)
-    Bounded slopes (logistic, Huber): in proportion to q. Weights do not bias these estimates where the model holds.
-    Where it does not, with far-out features, they move the target; but noise is in proportion to the reach. What is
-    left is allowed for (``estimate.ALLOWED``). Other slopes (least squares, Poisson): gradients have limits of their
-    own, chosen from noisy counts. The Hessian's noise is in proportion to the square of the reach, so the reach is held
+    Bounded slopes (logistic, Huber): in proportion to q, and of classes to the slopes' deviation in units of half the
+    largest slope, as soon as it is released: slopes of rare classes vary less, and noise is as large. Weights do not
+    bias these estimates where the model holds. Where it does not, with far-out features, they move the target; but
+    noise is in proportion to the reach. What is left is allowed for (``estimate.ALLOWED``). Other slopes (least
+    squares, Poisson): gradients have limits of their own, chosen from noisy counts. The Hessian's noise is in
+    proportion to the square of the reach, so the reach is held
     below the root of a part of the sharpness.
 ``slack`` 1.5
     A weight of R / r, the largest whose gradients are no longer than R, biases less than (R / r)^2 at the same noise.
