@@ -459,5 +459,6 @@ NO_SUMS = {
     "select_candidate": "a choice; solvers agd and exponential",
     "perturbed_minimizer": "noise inside the objective; solver objective",
     "sample_minimizer": "a draw; solver exponential",
+    "exact_minimizer": "no noise, and no plan with a budget (tests/solvers/test_exact.py); solver exact",
 }
 """Queries that have no sum under noise of its own, and the solvers whose replay holds them."""

@@ -8,7 +8,7 @@ from discreet.penalties.base import PENALTIES
 from discreet.solvers.base import SOLVERS
 from tests import registry
 
-PAID = ("noisy_", "select_", "sample_", "perturbed_")
+ANSWERS = ("noisy_", "select_", "sample_", "perturbed_", "exact_")
 
 
 def ours(kinds):
@@ -43,5 +43,5 @@ def test_metrics():
 
 
 def test_queries():
-    answers = {name for name, _ in inspect.getmembers(Curator, inspect.isfunction) if name.startswith(PAID)}
+    answers = {name for name, _ in inspect.getmembers(Curator, inspect.isfunction) if name.startswith(ANSWERS)}
     assert answers == set(registry.QUERIES) | set(registry.NO_SUMS)
