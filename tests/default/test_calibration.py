@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLinearRegression
+from discreet import Bounds, DPLinearRegression, DPPoissonRegressor
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
@@ -150,3 +150,15 @@ def test_a_predictor_whose_law_was_taken_for_another_is_brought_to_scale(center,
     chance = 1 / (1 + np.exp(-best))
     excess = np.mean(np.logaddexp(0, margins) - chance * margins) - np.mean(np.logaddexp(0, best) - chance * best)
     assert excess < 1e-3
+
+
+def test_a_predictor_that_hardly_varies_leaves_the_constant_where_it_was_found():
+    """Rare columns, ranges too wide: in units of a deviation that noise hides rows were long, and the constant lost."""
+    rng, above = np.random.default_rng(0), []
+    rare, counts = (rng.random((6000, 12)) < 0.01).astype(float), np.minimum(rng.poisson(0.5, 6000), 10).astype(float)
+    model = DPPoissonRegressor(0.3, bounds=Bounds([(0, 100)] * 12, target=(0, 10)), neighbors="zero_out", ledger=False)
+    for seed in range(6):
+        with seeded(seed):
+            predicted = model.fit(rare, counts).predict(rare)
+        above.append(np.mean(predicted - counts * np.log(predicted)))
+    assert np.mean(above) < np.mean(counts) * (1.0 - np.log(np.mean(counts))) + 0.02

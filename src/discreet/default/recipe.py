@@ -80,7 +80,7 @@ from discreet.solvers.base import (
     on_one_thread,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, calibrate, mean_curvature
+from discreet.solvers.calibration import CLASSES, LEAST_UNIT, calibrate, mean_curvature
 from discreet.solvers.coordinates import (
     COUNT_SHARE,
     LEAST_DIRECTION,
@@ -463,6 +463,7 @@ class Recipe:
         assert v is not None
         assert found.trace is not None
         mean, deviation = rows.predictor(v)
+        deviation = deviation if loss.movable_target else max(deviation, LEAST_UNIT)
         units = Units.of(loss, rows.target)
         clip = CLASSES.length if loss.task == "classification" else self.calibration_clip * units.slope
         answers = [noise / n for noise in noises(curator, "noisy_gradient")[-CALIBRATIONS:]]

@@ -60,6 +60,10 @@ NUMBERS = Prior(kept=1.0, spread=0.2, shift=0.15, length=8.0)
 
 LAW = (0.2, 0.3)
 """How far the center of u is from 0, and the logarithm of its deviation, mostly: both are of noisy, shrunk rows."""
+LEAST_UNIT = 0.1
+"""Of log odds and of logarithms of means, in which u counts at least: where noise hides how much a predictor varies, a
+smaller unit makes rows far longer than they are taken to be, and their constant, which says where the predictor should
+be, is shrunk with them. A predictor that varies less hardly matters."""
 LEAST_NOISE = 1e-8
 """Of an answer, where there is less: what follows from a normal u is not as exact as that."""
 ROUNDS, SETTLED, DIFFERENCE = 200, 1e-5, 1e-7
