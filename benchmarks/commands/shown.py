@@ -23,6 +23,13 @@ FRESH = 21
 """The first seed that no rule was chosen on."""
 HIGH = 20.0
 """The largest count."""
+TARGETS: dict[str, dict[str, tuple[float, ...]]] = {
+    "logistic": {"classes": (0, 1)},
+    "softmax": {"classes": (0, 1, 2)},
+    "poisson": {"target": (0.0, HIGH)},
+}
+MODELS = {"logistic": 6, "linear": 4, "poisson": 10, "huber": 4, "softmax": 6}
+"""Models, and how many times the least signal their tables have at least."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +53,24 @@ class Design:
     def estimator(self, **words: object) -> object:
         """Return the estimator with declared bounds."""
         ranges = [(0.0, 1.0)] + [(-1.0, 1.0)] * (self.columns - 1)
-        target = {"logistic": {"classes": (0, 1)}, "poisson": {"target": (0.0, HIGH)}}.get(
-            self.model, {"target": (-6.0, 6.0)}
-        )
+        target = TARGETS.get(self.model, {"target": (-6.0, 6.0)})
         settings = {"neighbors": self.relation, "inference": "sandwich", "ledger": False, "even_if_empty": True}
         bounds = Bounds(ranges, **target)
         return ESTIMATORS[self.model](self.epsilon, 1.0 / self.rows**2, bounds=bounds, **settings, **words)
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw a table: half of the numbers fill their ranges evenly, half are normal."""
+        """Draw a table: half of the numbers fill their ranges evenly, half are normal; effects go either way."""
         X = rng.uniform(-1.0, 1.0, (self.rows, self.columns))
         X[:, 1::2] = np.clip(rng.normal(0.0, 0.33, X[:, 1::2].shape), -1.0, 1.0)
         X[:, 0] = rng.random(self.rows) < self.cell
-        margins = X @ (0.8 / np.sqrt(self.columns) * (-1.0) ** np.arange(self.columns))
+        margins = X @ (0.8 / np.sqrt(self.columns) * rng.choice([-1.0, 1.0], self.columns))
         margins -= margins.mean()
-        if self.model == "logistic":
-            chance = 1.0 / (1.0 + np.exp(-margins - np.log(self.mean / (1.0 - self.mean))))
-            return X, (rng.random(self.rows) < chance).astype(float)
+        if "classes" in TARGETS.get(self.model, {}):
+            shares = np.full(len(TARGETS[self.model]["classes"]), (1.0 - self.mean))
+            shares[1] = self.mean * (len(shares) - 1)
+            odds = shares * np.exp(np.multiply.outer(margins, np.arange(len(shares))))
+            ends = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)[:, :-1]
+            return X, (rng.random((self.rows, 1)) > ends).sum(axis=1).astype(float)
         if self.model == "poisson":
             return X, np.minimum(rng.poisson(self.mean * np.exp(margins)), HIGH).astype(float)
         return X, np.clip(margins + rng.normal(size=self.rows), -6.0, 6.0)
@@ -75,8 +83,9 @@ class Design:
                 coef = self.estimator().fit(X, y).summary().columns()["coef"]  # type: ignore[attr-defined]
         except Unsupported:
             return np.zeros(2)
-        seen = ~np.isnan(coef[: self.columns])
-        return np.array([seen[0], seen[1:].mean()])
+        blocks = len(TARGETS.get(self.model, {}).get("classes", (0, 1))) - 1
+        seen = ~np.isnan(coef.reshape(blocks, -1)[:, : self.columns])
+        return np.array([seen[:, 0].mean(), seen[:, 1:].mean()])
 
     def forecast(self) -> tuple[ExpectedEffect, ...]:
         """Return what is forecast of the yes/no column and of numbers, from declared shares alone."""
@@ -90,15 +99,17 @@ class Design:
 
 def design(seed: int) -> Design:
     """Return the design of a seed."""
-    rng = np.random.default_rng([seed, 41])
-    model = ("logistic", "linear", "poisson")[seed % 3]
+    rng = np.random.default_rng([seed, 43])
+    model = list(MODELS)[seed // 2 % len(MODELS)]
     columns, epsilon = int(rng.choice([2, 4, 8, 12, 20])), float(rng.choice([0.5, 1.0, 3.0]))
     relation = str(rng.choice(["zero_out", "replace_one"]))
     least = (columns + 1) ** 1.5 / epsilon * (7.0 if relation == "zero_out" else 10.0)
-    rows = int(least * {"logistic": 6, "linear": 4, "poisson": 10}[model] * np.exp(rng.uniform(0.0, 2.0)))
-    mean = {"logistic": rng.choice([0.5, 0.3, 0.1, 0.05]), "poisson": rng.choice([0.5, 1.0, 3.0])}.get(model, np.nan)
+    rows = int(least * MODELS[model] * np.exp(rng.uniform(0.5, 2.5)))
+    means = {"logistic": (0.5, 0.3, 0.1, 0.05), "softmax": (0.5, 0.3, 0.1), "poisson": (0.5, 1.0, 3.0)}
+    mean = float(rng.choice(means.get(model, (np.nan,))))
+    rows = rows if model not in ("logistic", "softmax") else int(rows / np.sqrt(4.0 * mean * (1.0 - mean)))
     cell = float(rng.choice([0.5, 0.2, 0.1, 0.05, 0.02]))
-    return Design(model, min(rows, 60_000), columns, epsilon, relation, cell, float(mean))
+    return Design(model, min(rows, 60_000), columns, epsilon, relation, cell, mean)
 
 
 def shown(

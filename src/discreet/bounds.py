@@ -264,6 +264,7 @@ class Domain:
     (low, high) each, and ``target_range`` a numeric target's, where these are known; ``sparse`` says how the records
     are stored, ``grouped`` whether a person may have several rows and ``remote`` whether they are on other machines:
     facts of their containers; ``weighted`` says that records have weights, at most 1 in training coordinates.
+    ``indicators`` are the columns of which at most one is on in a row, where they are declared to be cells.
     ``typical`` is what was released of recoded records, ``start`` the public point that steps start from
     (``starting_point``), ``moments`` the features' public means and scales (``public_moments``), ``count`` a noisy
     count, or sum of weights, that was released.
@@ -282,6 +283,7 @@ class Domain:
     grouped: bool = False
     remote: bool = False
     weighted: bool = False
+    indicators: tuple[tuple[int, ...], ...] = ()
     typical: Typical | None = None
     start: Floats | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)

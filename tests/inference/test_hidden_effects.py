@@ -186,7 +186,7 @@ def test_what_is_not_to_be_trusted_is_said_first(folder):
     assert next(iter(summary.facts.values())) == CAUTION
     text = " ".join(str(summary).split())
     assert text.index(CAUTION) < text.index("DPLogisticRegression")
-    assert f"<caption>caution: {CAUTION}" in summary.to_html()
+    assert f">caution: {CAUTION}<br>target: " in summary.to_html().split("</caption>")[0]
     report = report_of(model, "A model").html()
     assert 0 < report.index(CAUTION) - report.index('id="effects"') < 200
     words, where = CAUTION.split(" See ")

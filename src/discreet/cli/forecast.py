@@ -87,11 +87,18 @@ def forecast(
         float | None, typer.Option(help="With --effects: how many rows does this one need, for a column of variance 1?")
     ] = None,
     mean: Annotated[
-        float | None, typer.Option(help="With --effects: the share of the second class (0.5), or the mean count (1).")
+        float | None,
+        typer.Option(
+            help="With --effects: the share of the second class (default: even classes), or the mean count (1)."
+        ),
     ] = None,
     cells: Annotated[
-        list[float] | None,
-        typer.Option("--cell", help="With --effects: the share of rows in which a yes/no column is true; repeatable."),
+        list[str] | None,
+        typer.Option(
+            "--cell",
+            help="With --effects: the share of rows in which a yes/no column is true; with --schema named, as in "
+            "'ward = icu:0.02'. Repeatable.",
+        ),
     ] = None,
     cluster_workers: Annotated[
         int | None, typer.Option(help="Predict the time of the fit on a Dask cluster of so many one-core workers, too.")
@@ -114,7 +121,8 @@ def forecast(
     Very large tables are simulated with fewer rows and accordingly less noise.
 
     With --effects: how likely `discreet fit --inference sandwich` is to show each effect, with which standard
-    error, for the shares of yes/no columns and of outcomes that --cell and --mean declare.
+    error, for the shares of yes/no columns and of outcomes that --cell and --mean declare. With --schema the other
+    values of a category share the rows alike, and effects are against its first value.
 
     Examples:
 
@@ -150,8 +158,8 @@ def forecast(
     if cluster_workers is not None and (effects or cluster_workers < 1):
         raise Refused("--cluster-workers is at least 1, and says nothing of --effects")
     if effects:
-        wishes = {"standard_error": standard_error, "mean": mean, "cells": tuple(cells or ())}
-        return _effects(model, rows, shape["p"], wishes, as_json=as_json)
+        wishes = {"standard_error": standard_error, "mean": mean, "cells": _cells(cells or [], schema)}
+        return _effects(model, rows, shape["p"], wishes, shape.get("indicators", ()), as_json=as_json)
     prediction = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(prediction, plot)
@@ -175,6 +183,24 @@ def _refuse_nonsense(
     check_claim(epsilon, delta)
     if plot is not None:
         free(plot, "--plot", endings=PICTURES)
+
+
+def _cells(texts: list[str], schema: Path | None) -> dict[int, float]:
+    """Return the declared share of each cell, by place."""
+    from discreet.curator import Layout
+    from discreet.schema.schema import Schema
+
+    names = [] if schema is None else [feature.name for feature in Layout(Schema.load(schema)).features]
+    shares: dict[int, float] = {}
+    for place, text in enumerate(texts):
+        name, _, share = text.rpartition(":")
+        if bool(names) != bool(name) or (names and name not in names):
+            raise Refused(f"--cell {text}: give a share, with --schema a cell's name, too: 'ward = icu:0.02'")
+        try:
+            shares[names.index(name) if names else place] = float(share)
+        except ValueError:
+            raise Refused(f"--cell {text}: {share!r} is not a share of rows") from None
+    return shares
 
 
 def _model(task: Task, classes: int, settings: Json) -> "DPLinearModel":
@@ -210,10 +236,12 @@ def _forecast(model: "DPLinearModel", rows: int, **options: Any) -> "Forecast":
         return simulate(model, rows, progress=progress, **options)
 
 
-def _effects(model: "DPLinearModel", rows: int, features: int | None, wishes: Json, *, as_json: bool) -> None:
+def _effects(
+    model: "DPLinearModel", rows: int, features: int | None, wishes: Json, indicators: "Groups", *, as_json: bool
+) -> None:
     from discreet.models.forecast import forecast_effects
 
-    prediction = forecast_effects(model, rows, features, **wishes)
+    prediction = forecast_effects(model, rows, features, **wishes, indicators=indicators)
     if as_json:
         echo_json(prediction.to_dict())
     else:

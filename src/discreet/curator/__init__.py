@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from discreet.curator.noise import uniform_below as uniform_below
     from discreet.curator.noise import use_entropy as use_entropy
     from discreet.curator.private_data import PrivateData as PrivateData
+    from discreet.curator.private_data import rehearsal as rehearsal
     from discreet.curator.queries.effects import Edges as Edges
     from discreet.curator.queries.effects import Shells as Shells
     from discreet.curator.queries.minimizers import LEAST_ACCEPTANCE as LEAST_ACCEPTANCE

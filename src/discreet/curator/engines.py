@@ -23,6 +23,7 @@ from discreet.curator.kernels.kernel import Workers
 from discreet.curator.lattice import COEFFICIENT_LIMIT, Grid
 from discreet.curator.records.admission import Records, rows_of_units
 from discreet.curator.records.storage import rows_per_part
+from discreet.errors import Unsupported
 from discreet.typing import Array, Floats, Integers
 
 if TYPE_CHECKING:
@@ -81,6 +82,29 @@ class Engine(ABC):
     @abstractmethod
     def whole(self) -> LocalEngine:
         """Return all records as one engine at hand: for minimizers, samplers and fused programs of steps."""
+
+
+class AlikeRows(Engine):
+    """Rows each of which stands for ``times`` alike, so that few of them rehearse a plan for a table of any size.
+
+    A sum over equal records is the sum over different ones, times how many are alike.
+    """
+
+    runs_programs = False
+
+    def __init__(self, engine: Engine, times: int) -> None:
+        self._engine, self._times = engine, times
+        self.grid, self.n_columns, self.n_units = engine.grid, engine.n_columns, times * engine.n_units
+        self.is_sparse, self.is_grouped = engine.is_sparse, engine.is_grouped
+
+    def total(self, question: ExactSum) -> Integers:
+        return self._times * self._engine.total(question)
+
+    def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
+        return AlikeRows(self._engine.recoded(placement, once=once), self._times)
+
+    def whole(self) -> LocalEngine:
+        raise Unsupported("a rehearsal asks for sums")
 
 
 _NARROW = 16

@@ -18,9 +18,11 @@ from discreet.accounting.pricing import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes
 from discreet.budget import Neighbors
 from discreet.curator.curator import Claim, Curator, promise
-from discreet.curator.engines import Engine
+from discreet.curator.engines import AlikeRows, Engine, engine_for
 from discreet.curator.engines import opened as engine_of
 from discreet.curator.known_draws import check_planned
+from discreet.curator.lattice import COARSE
+from discreet.curator.noise import current_entropy
 from discreet.curator.queries.counts import CellCounts, checks_of, with_ranges
 from discreet.curator.records import admission, containers
 from discreet.curator.records.row_sketches import EMPTY, RowHashes, RowSketch, row_secrets
@@ -203,6 +205,7 @@ class PrivateData:
             sparse=self.__is_sparse,
             grouped=self.__rows.has_persons,
             remote=self.__rows.elsewhere is not None,
+            indicators=self.__rows.indicators,
             weighted="weights" in self.__rows.columns_beside
             or self.__factors is not None
             or (self.__has_offsets and loss.offsets_weigh),
@@ -483,6 +486,29 @@ def _class_weights(factors: containers.Table, classes: Sequence[object] | None) 
     if not is_list or len(factors) != len(classes or ()) or not all(conforms(f, Positive) for f in factors):
         raise Unsupported("class weights are positive numbers, one for each declared class, such as {0: 1, 1: 5}")
     return tuple(float(factor) for factor in factors)
+
+
+def rehearsal(X: Floats, y: Floats, domain: Domain, loss: Loss, priced: PricedPlan, *, times: int) -> Curator:
+    """Return a curator of public rows in training coordinates, each of which stands for ``times`` alike.
+
+    It answers what a fit asks, as for a table of ``times len(X)`` records, so that a plan can be rehearsed.
+
+    Privacy
+    -------
+    None is promised: rows are drawn from a declared law, and noise comes from a public seed, which a rehearsal insists
+    on. A certificate of it would be stamped NOT PRIVATE.
+    """
+    if current_entropy().is_private:
+        raise PlanViolation("a rehearsal draws its noise from a public seed: open private records with PrivateData")
+    p = X.shape[1]
+    bounds = domain.feature_bounds[:p]
+    low, high = (-bounds, bounds) if domain.ranges is None else domain.ranges.T
+    square = domain.row_norm**2 - domain.intercept
+    longest = None if square >= float(bounds @ bounds) * (1 - 1e-9) else math.sqrt(square)
+    scaling = admission.Scaling(low, high, np.zeros(p), np.sign(bounds), domain.intercept, longest, COARSE)
+    public = replace(domain, n=times * len(X), sparse=False, grouped=False, remote=False, weighted=False)
+    engine = AlikeRows(engine_for(admission.admit(X, y, scaling), threads=1), times)
+    return Curator(engine, public, loss, priced=priced, facts={})
 
 
 _WORD = 2**64

@@ -1,34 +1,31 @@
 """Rehearse the estimation of effects on public rows: how likely each is to be shown, and its standard error.
 
-A rehearsal runs ``estimate`` as a fit would, with the same limits, steps, covariance and rules of what is shown. Its
-answers come from ``PublicRows``: a sample of rows of a declared law in whitened coordinates, whose sums are multiplied
-by n over the size of the sample, with the noise that the priced plan has for each answer. No record is read.
+A rehearsal is the fit itself: the same solver, plan and noise, with a curator of rows that are drawn from a declared
+law. A few rows stand for all, each for as many alike (``curator.rehearsal``). No record is read.
 
 The law: columns that do not predict one another, numbers that fill their ranges evenly or are normal within
-3 deviations by turns, yes/no columns with
-declared shares of rows, and outcomes with a declared mean whose margins have a moderate deviation. Real tables have
-heavier tails and columns that predict one another, so a forecast is a best case for columns of these shares.
+3 deviations by turns, yes/no columns with declared shares of rows, and outcomes with a declared mean whose margins have
+a moderate deviation. Real tables have heavier tails and columns that predict one another, so a forecast is a best case
+for columns of these shares.
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri, pdtrik
+from scipy.special import ndtri, pdtrik
 
 from discreet.accounting.pricing import price_plan
 from discreet.bounds import Domain
 from discreet.budget import Budget
-from discreet.curator import Edges, Shells
+from discreet.curator import rehearsal, use_entropy
 from discreet.errors import Unsupported
-from discreet.inference.estimate import FARTHEST, Refinement, whitening
 from discreet.inference.intervals import Combinations
 from discreet.inference.limits import FORECAST, shortage
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
-from discreet.solvers.coordinates import Target, noises
 from discreet.typing import Floats, Words
 
 if TYPE_CHECKING:
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from discreet.accounting.plan import Plan
+    from discreet.accounting.pricing import PricedPlan
     from discreet.inference.sandwich import Sandwich
 
 SAMPLE, RUNS = 2048, 40
@@ -47,15 +44,17 @@ TARGET_WIDE = 5.0
 """The same for numeric targets."""
 SIGNAL = 0.35
 """Deviation of the margins."""
-BEGUN = 0.6
-"""What is taken of the law's coefficients as the start of the steps."""
 EMPTY, SURE, FEW_RUNS = 0.5, 0.8, 12
 """A fit that shows an effect less often than the first is refused before it is charged; what is advised shows it at
 least as often as the second; runs that decide it."""
-REHEARSED = {"noisy_second_moment": 1, "noisy_shells": 2}
-"""How many of a plan's last answers to a query are rehearsed, where it asks for more."""
-PLENTY, FAR_SHORT = 0.05, 4.0
-"""With so little shortage nothing has to be rehearsed, and with so much nothing is shown."""
+FEWEST_RUNS, CLEARLY = 4, 0.19
+"""So few runs decide where their share is so far from what is asked."""
+NUMBER = "number"
+"""The kind of all columns that are not yes/no."""
+PLENTY, NEAR, NEAR_COUNTS = 0.05, 1.3, 0.33
+"""With so little shortage nothing has to be rehearsed; where the search for what suffices begins, for counts, too."""
+STEP, CLOSE = 1.25, 1.15
+"""The first factor of the search, and how near the largest value that fails is to the least that suffices."""
 MOST = 2.0**24
 """Times as many rows, or as large an epsilon, are looked at for advice."""
 
@@ -100,151 +99,114 @@ class Stream:
 
 @dataclass(frozen=True)
 class Law:
-    """What is assumed of a table: the shares of its yes/no columns, and the mean of its outcome.
+    """What is assumed of a table: the shares of its yes/no columns and categories, and of its outcomes.
 
-    ``cells`` are the shares of rows in which these columns are true; all other columns are numbers. ``mean`` is the
-    share of the second class or the mean count; NaN for numeric targets.
+    ``cells`` are columns that are true in so many rows, by place. Of what ``Domain.indicators`` lists other cells share
+    the rest alike, yes/no columns are true in half of the rows, and all other columns are numbers. ``mean`` is the
+    share of the second class, the others being alike, or the mean count; NaN for numeric targets.
     """
 
-    cells: tuple[float, ...] = ()
+    cells: tuple[tuple[int, float], ...] = ()
     mean: float = math.nan
 
-    def deviations(self, columns: int) -> Floats:
-        """Return the deviation of each column: 1 for numbers."""
-        shares = np.array(self.cells[:columns])
-        return np.append(np.sqrt(shares * (1.0 - shares)), np.ones(columns - len(shares)))
+    def groups(self, domain: Domain) -> list[list[int]]:
+        """Return columns of which at most one is true in a row; a yes/no column by itself."""
+        listed = {j for group in domain.indicators for j in group}
+        return [*map(list, domain.indicators), *([j] for j, _ in self.cells if j not in listed)]
 
-    def bounds(self, columns: int) -> Floats:
-        """Return the largest distance of each column from its mean, in deviations."""
-        shares = np.array(self.cells[:columns])
-        numbers = np.where(np.arange(columns - len(shares)) % 2, WIDE, EVENLY)
-        return np.append(np.maximum(shares, 1.0 - shares) / np.sqrt(shares * (1.0 - shares)), numbers)
+    def shares(self, domain: Domain) -> Floats:
+        """Return in which share of rows each column is true; NaN for numbers."""
+        shares, cells = np.full(len(ranges_of(domain)), np.nan), dict(self.cells)
+        if not all(0 <= j < len(shares) for j in cells):
+            raise Unsupported(f"{len(cells)} cells are declared for {len(shares)} columns: leave some out")
+        for group in self.groups(domain):
+            others = [j for j in group if j not in cells]
+            left = 1.0 - sum(cells.get(j, 0.0) for j in group)
+            shares[group] = [cells.get(j, max(0.0, left) / max(2 - len(group), len(others))) for j in group]
+        if np.nansum(shares) > 0 and np.nanmin(shares) <= 0:
+            raise Unsupported("the shares of a category's values add up to 1 or more: leave something to the others")
+        return shares
 
-    def rows(self, stream: "Stream", columns: int, *, intercept: bool) -> Floats:
-        """Draw whitened rows; a yes/no column is true in as many of them as its share says."""
-        bounds = self.bounds(columns)
-        rows = stream.uniforms(SAMPLE * columns).reshape(SAMPLE, columns)
-        for j, bound in enumerate(bounds):
-            if j < len(self.cells):
-                share = self.cells[j]
-                true = np.argsort(rows[:, j]) < max(1.0, share * SAMPLE)
-                rows[:, j] = (true - share) / math.sqrt(share * (1.0 - share))
-            else:
-                rows[:, j] = bound * (2.0 * rows[:, j] - 1.0) if bound == EVENLY else ndtri(rows[:, j])
-        rows = np.clip(rows, -bounds, bounds)
-        return np.column_stack([rows, np.ones(SAMPLE)]) if intercept else rows
+    def places(self, domain: Domain) -> tuple[Floats, Floats]:
+        """Return the mean and the deviation of each column within its declared range."""
+        (low, high), shares = ranges_of(domain).T, self.shares(domain)
+        wide = np.where(np.arange(len(shares)) % 2, WIDE, EVENLY)
+        mean = np.where(np.isnan(shares), (low + high) / 2.0, low + (high - low) * shares)
+        deviation = (high - low) * np.where(np.isnan(shares), 0.5 / wide, np.sqrt(shares * (1.0 - shares)))
+        return mean, np.where(deviation > 0, deviation, 1.0)
+
+    def rows(self, stream: "Stream", count: int, domain: Domain) -> Floats:
+        """Draw rows; cells are true in as many of them as their shares say."""
+        (low, high), (mean, deviation), shares = ranges_of(domain).T, self.places(domain), self.shares(domain)
+        rows = stream.uniforms(count * len(low)).reshape(count, len(low))
+        for j in np.flatnonzero(np.isnan(shares)).tolist():
+            rows[:, j] = mean[j] + deviation[j] * (ndtri if j % 2 else _evenly)(rows[:, j])
+        for group in self.groups(domain):
+            place = (np.argsort(np.argsort(rows[:, group[0]])) + 0.5) / count
+            ends = np.cumsum(np.maximum(shares[group], 1.0 / count))
+            for j, end, start in zip(group, ends, ends - shares[group], strict=True):
+                rows[:, j] = np.where((place > min(start, end - 1.0 / count)) & (place <= end), high[j], low[j])
+        return np.asarray(np.clip(rows, low, high))
+
+    def effects(self, domain: Domain) -> tuple[Floats, Floats, list[str]]:
+        """Return the map from columns to effects, the unit of each, and its kind.
+
+        Effects are per deviation of a number, of truth against falsehood, and of cells against a category's first one.
+        """
+        shares, (low, high) = self.shares(domain), ranges_of(domain).T
+        rows, names = np.eye(len(shares)), [_kind(share) for share in shares]
+        first = {j: group[0] for group in self.groups(domain) for j in group}
+        for j, base in first.items():
+            rows[j, base] -= float(j != base)
+        kept = [j for j in range(len(shares)) if first.get(j, -1) != j or list(first.values()).count(j) == 1]
+        units = np.where(np.isnan(shares), self.places(domain)[1], high - low)
+        return rows[kept], units[kept], [names[j] for j in kept]
+
+    def outcomes(self, stream: "Stream", rows: Floats, domain: Domain, loss: Loss) -> Floats:
+        """Draw targets in training coordinates: a moderate signal, and the declared mean."""
+        mean, deviation = self.places(domain)
+        columns = rows.shape[1]
+        slopes = SIGNAL / math.sqrt(columns) * (-1.0) ** np.arange(columns)
+        slopes[~np.isnan(self.shares(domain))] = 0.0  # outcomes have the declared mean in every cell
+        signal = (rows - mean) / deviation @ slopes
+        if loss.task == "classification":
+            return self._classes(stream, signal, max(2, loss.n_outputs), signed=loss.n_outputs == 1)
+        assert domain.target_range is not None
+        low, high = domain.target_range
+        if loss.log_link:
+            rates = np.exp(np.minimum(signal + math.log(self.mean) - SIGNAL**2 / 2.0, 30.0))
+            return np.asarray(np.clip(np.ceil(pdtrik(stream.uniforms(len(rows)), rates)), low, high))
+        errors = math.sqrt(1.0 - SIGNAL**2) * stream.normals(len(rows))
+        targets = (low + high) / 2.0 + (signal + errors) * (high - low) / (2.0 * TARGET_WIDE)
+        return np.asarray(np.clip(targets, low, high))
+
+    def _classes(self, stream: "Stream", signal: Floats, classes: int, *, signed: bool) -> Floats:
+        """Draw classes; margins of every other one against the first go with the signal, the rest against it."""
+        shares = np.full(classes, (1.0 - self.mean) / (classes - 1.0))
+        shares[1] = self.mean
+        signs = np.where(np.arange(classes) % 2, 1.0, -1.0) * (np.arange(classes) > 0)
+        chances = shares * np.exp(np.multiply.outer(signal, signs))
+        ends = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)[:, :-1]
+        drawn = (stream.uniforms(len(signal))[:, None] > ends).sum(axis=1).astype(float)
+        return np.asarray(2.0 * drawn - 1.0 if signed else drawn)
 
 
-@dataclass(frozen=True)
-class PublicRows:
-    """Answers as a curator would give them, of public whitened rows: sums times ``times``, with a plan's noise."""
+def _kind(share: float) -> str:
+    """Name a kind of column."""
+    return NUMBER if math.isnan(share) else f"true in {share:.3g} of rows"
 
-    rows: Floats
-    y: Floats
-    times: float
-    loss: Loss
-    domain: Domain
-    budget: Budget
-    plan: "Plan"
-    noise_multiplier: float
-    stream: Stream
-    gradients: int
-    _asked: dict[str, int] = field(default_factory=dict)
 
-    @cached_property
-    def lengths(self) -> Floats:
-        """The lengths of the rows."""
-        return np.asarray(np.linalg.norm(self.rows, axis=1))
+def _evenly(uniforms: Floats) -> Floats:
+    """Return numbers of variance 1 that fill a range evenly."""
+    return EVENLY * (2.0 * uniforms - 1.0)
 
-    def _noise(self, query: str, factor: float) -> float:
-        """Return the deviation of the next answer's noise per unit of its clip; what came before is not rehearsed."""
-        every = noises(self, query)  # type: ignore[arg-type]  # it answers as a curator does
-        place = self._asked[query] = self._asked.get(query, -1) + 1
-        rehearsed = {**REHEARSED, "noisy_weighted_gradient": self.gradients}.get(query, len(every))
-        return every[place + len(every) - rehearsed] / factor
 
-    @property
-    def _root(self) -> float:
-        return math.sqrt(self.budget.neighbors.sum_factor)
-
-    def _weights(self, reach: float, slack: float) -> Floats:
-        part = reach / np.maximum(self.lengths, 1e-300)
-        return np.asarray(np.minimum(1.0, np.minimum(part, slack * part**2)))
-
-    def _parts(self, v: Floats) -> tuple[Floats, Floats]:
-        """Return slopes and curvatures of the loss at the rows' margins."""
-        margins = self.rows @ v
-        if self.loss.sigmoid_link:
-            mean = expit(margins)
-            return mean - self.y, mean * (1.0 - mean)
-        if self.loss.log_link:
-            mean = np.exp(np.minimum(margins, 30.0))
-            return mean - self.y, mean
-        slopes, top = margins - self.y, self.loss.lipschitz
-        return np.clip(slopes, -top, top), (np.abs(slopes) <= top).astype(float)
-
-    def _sum_of_squares(self, sizes: Floats, clip: float, noise: float) -> Floats:
-        """Return a noisy sum of sizes times z z^T, each at most ``clip`` in norm."""
-        squares = np.square(self.lengths)
-        sizes = np.minimum(sizes, clip / np.maximum(squares, 1e-300))
-        p = self.rows.shape[1]
-        drawn = self.stream.normals(p * p).reshape(p, p)
-        return np.asarray(self.times * (self.rows.T * sizes) @ self.rows + noise * clip * (drawn + drawn.T) / 2.0)
-
-    def start_noise(self, mean: float, share: float) -> float:
-        """Return about the noise in coefficients of counts where steps begin: gradients of whole declared counts."""
-        unit = self.budget.neighbors.sum_factor * self.noise_multiplier / math.sqrt(share)
-        clip = self.domain.target_bound * math.sqrt(self.rows.shape[1])
-        return min(1.0, unit * clip / (self.times * len(self.rows) * mean))
-
-    def noisy_second_moment(self, radius: float) -> tuple[Floats, float]:
-        """Return the noisy mean of z z^T over rows shrunk to the radius, and the deviation of its noise."""
-        n, noise = self.times * len(self.rows), self._noise("noisy_second_moment", self._root)
-        sizes = np.minimum(1.0, np.square(radius / np.maximum(self.lengths, 1e-300)))
-        return self._sum_of_squares(sizes, radius**2, noise) / n, noise * radius**2 / n
-
-    def noisy_weighted_gradient(self, v: Floats, *, clip: float, reach: float, slack: float) -> Floats:
-        """Answer as ``Curator.noisy_weighted_gradient``."""
-        sizes = self._weights(reach, slack) * self._parts(v)[0]
-        sizes = sizes * np.minimum(1.0, clip / np.maximum(np.abs(sizes) * self.lengths, 1e-300))
-        noise = self._noise("noisy_weighted_gradient", 1.0) * clip
-        return np.asarray(self.times * self.rows.T @ sizes + noise * self.stream.normals(len(v)))
-
-    def noisy_curvature(self, v: Floats, *, clip: float, reach: float, slack: float) -> Floats:
-        """Answer as ``Curator.noisy_curvature``."""
-        sizes = self._weights(reach, slack) * self._parts(v)[1]
-        return self._sum_of_squares(sizes, clip, self._noise("noisy_curvature", self._root))
-
-    def noisy_score_covariance(self, v: Floats, *, clip: float, reach: float, slack: float) -> Floats:
-        """Answer as ``Curator.noisy_score_covariance``."""
-        sizes = np.square(self._weights(reach, slack) * self._parts(v)[0])
-        return self._sum_of_squares(sizes, clip, self._noise("noisy_score_covariance", self._root))
-
-    def noisy_squared_slopes(self, v: Floats, *, clip: float) -> float:
-        """Answer as ``Curator.noisy_squared_slopes``."""
-        noise = self._noise("noisy_squared_slopes", self.budget.neighbors.sum_factor) * clip
-        return float(
-            self.times * np.minimum(np.square(self._parts(v)[0]), clip).sum() + noise * float(self.stream.normals(1)[0])
-        )
-
-    def noisy_shells(self, v: Floats, *, edges: Edges, reach: float, slack: float) -> Shells:
-        """Answer as ``Curator.noisy_shells``."""
-        kinds = sum(len(some) > 0 for some in edges)
-        noise = self._noise("noisy_shells", self._root) * math.sqrt(kinds)
-        slopes, bends = self._parts(v)
-        weights = self._weights(reach, slack)
-        sizes = (self.lengths, weights * bends * self.lengths**2, weights * np.abs(slopes) * self.lengths)
-        places = [np.searchsorted(some, size) for some, size in zip(edges, sizes, strict=False)]
-        entries = np.abs(self.rows) / (edges.columns if len(edges.columns) else np.inf)
-        places.append(np.where(entries.max(axis=1) > 1, entries.argmax(axis=1) + 1, 0))
-        counts = [
-            self.times * np.bincount(place, minlength=shells) + noise * self.stream.normals(shells)
-            if shells
-            else np.zeros(0)
-            for place, shells in zip(places, edges.shells, strict=True)
-        ]
-        lengths, hessians, scores, columns = counts
-        return Shells(lengths, hessians, scores, columns, noise)
+def ranges_of(domain: Domain) -> Floats:
+    """Return the columns' declared ranges in training coordinates, one row each, without the intercept's."""
+    if domain.ranges is not None:
+        return domain.ranges
+    bounds = domain.feature_bounds[: domain.n_features - domain.intercept]
+    return np.column_stack([-bounds, bounds])
 
 
 class ExpectedEffect(NamedTuple):
@@ -275,77 +237,97 @@ class ExpectedEffect(NamedTuple):
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """Which slopes each run showed, with their standard errors per unit of the column and the noise's part in these."""
+    """Which effects each run showed (run, class, effect), with standard errors and the parts that go into these."""
 
-    shown: Floats
+    names: list[str]
+    shown: "NDArray[np.bool_]"
     se: Floats
     privacy: Floats
+    sampling: Floats
 
     @property
-    def chances(self) -> Floats:
-        """The chance that each slope is shown."""
-        return np.asarray(self.shown.mean(axis=0))
+    def chance(self) -> float:
+        """The chance that an effect is shown, in the mean."""
+        return float(self.shown.mean())
 
     @property
-    def some(self) -> float:
-        """The chance that any slope is."""
-        return float(self.shown.any(axis=1).mean())
+    def kinds(self) -> tuple[ExpectedEffect, ...]:
+        """What to expect of each yes/no column, and of numbers."""
+        kinds = sorted(dict.fromkeys(self.names), key=lambda name: name == NUMBER)
+        return tuple(ExpectedEffect(name, *self.expected(name)[:3]) for name in kinds)
 
-    def kinds(self, law: Law) -> tuple[ExpectedEffect, ...]:
-        """Return what to expect of each yes/no column, and of numbers."""
-        columns = self.shown.shape[1]
-        names = [f"true in {share:.3g} of rows" for share in law.cells[:columns]]
-        places = {name: [j for j, other in enumerate(names) if other == name] for name in names}
-        places |= {"number": list(range(len(names), columns))} if columns > len(names) else {}
-        return tuple(ExpectedEffect(name, *self._of(at)) for name, at in places.items())
-
-    def _of(self, places: list[int]) -> tuple[float, float, float]:
-        shown = self.shown[:, places]
+    def expected(self, kind: str) -> tuple[float, float, float, float]:
+        """Return the chance of a kind, and medians where it is shown: standard error, noise's part, inflation."""
+        places = [j for j, name in enumerate(self.names) if name == kind]
+        shown = self.shown[..., places]
         if not shown.any():
-            return 0.0, math.nan, math.nan
-        se, privacy = (float(np.median(part[:, places][shown])) for part in (self.se, self.privacy))
-        return float(shown.mean()), se, privacy
+            return 0.0, math.nan, math.nan, math.nan
+        se, privacy, sampling = (part[..., places][shown] for part in (self.se, self.privacy, self.sampling))
+        ratios = np.maximum(1.0, se / sampling)
+        inflation = float(np.nanmedian(ratios)) if np.isfinite(ratios).any() else math.nan
+        return float(shown.mean()), float(np.median(se)), float(np.median(privacy)), inflation
 
 
 def rehearse(
-    solver: "Sandwich", domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law, runs: int = RUNS
+    solver: "Sandwich",
+    domain: Domain,
+    loss: Loss,
+    penalty: Penalty,
+    budget: Budget,
+    law: Law,
+    runs: int = RUNS,
+    threshold: float | None = None,
 ) -> Rehearsed:
-    """Estimate the effects of a law's tables, each run with noise of its own. Public facts only; the seed is fixed."""
-    assert domain.n is not None
-    priced = price_plan(solver.plan(domain, loss, penalty), budget)
-    columns = domain.n_features - domain.intercept
-    bounds = np.append(law.bounds(columns), np.ones(int(domain.intercept)))
-    bound = TARGET_WIDE if loss.movable_target else domain.target_bound
-    admitted = replace(domain, feature_bounds=bounds, row_norm=FARTHEST, ranges=None, target_bound=bound)
-    loss = loss.with_target_scale(1.0 / TARGET_WIDE) if loss.movable_target else loss
-    facts = (loss, admitted, budget, priced.plan, priced.noise_multiplier)
-    outcomes = [_run(solver.settled, law, facts, Stream(seed, columns)) for seed in range(runs)]
-    shown, se, privacy = (np.array(part) for part in zip(*outcomes, strict=True))
-    unit = law.deviations(columns)
-    return Rehearsed(shown, se / unit, privacy / unit)
+    """Estimate the effects of a law's tables, each run with noise of its own. Public facts only; seeds are fixed.
+
+    With a ``threshold`` runs end as soon as the chance is clearly on one side of it.
+    """
+    priced, answers = price_plan(solver.plan(domain, loss, penalty), budget), list[tuple[Floats, ...]]()
+    for seed in range(runs):
+        answers.append(_run(solver, domain, loss, penalty, priced, law, seed))
+        share = float(np.mean([shown for shown, *_ in answers]))
+        if threshold is not None and seed + 1 >= FEWEST_RUNS and abs(share - threshold) > CLEARLY:
+            break
+    _, units, names = law.effects(domain)
+    if loss.movable_target:
+        assert domain.target_range is not None
+        low, high = domain.target_range
+        units = units * 2.0 * TARGET_WIDE / (high - low)
+    shown, se, privacy, sampling = (np.array(part) for part in zip(*answers, strict=True))
+    return Rehearsed(names, shown.astype(np.bool_), se * units, privacy * units, sampling * units)
 
 
-def usual_law(loss: Loss, cells: tuple[float, ...] = (), mean: float | None = None) -> Law:
-    """Return the law of declared shares; of outcomes without one, even classes and a mean count of 1."""
-    usual = 0.5 if loss.sigmoid_link else 1.0 if loss.log_link else math.nan
-    law = Law(tuple(map(float, cells)), usual if mean is None else float(mean))
-    if not all(0 < share < 1 for share in law.cells):
+def usual_law(loss: Loss, cells: "Sequence[float] | Mapping[int, float]" = (), mean: float | None = None) -> Law:
+    """Return the law of declared shares; of outcomes without one, even classes and a mean count of 1.
+
+    ``cells`` are by place, or those of the first columns.
+    """
+    classes = loss.task == "classification"
+    usual = 1.0 / max(2, loss.n_outputs) if classes else 1.0 if loss.log_link else math.nan
+    places = cells if isinstance(cells, Mapping) else dict(enumerate(cells))
+    shares = tuple((int(place), float(share)) for place, share in places.items())
+    law = Law(shares, usual if mean is None else float(mean))
+    if not all(0 < share < 1 for _, share in law.cells):
         raise Unsupported("cells are shares of rows in which yes/no columns are true, each between 0 and 1")
-    if (loss.sigmoid_link and not 0 < law.mean < 1) or (loss.log_link and not 0 < law.mean < math.inf):
+    if (classes and not 0 < law.mean < 1) or (loss.log_link and not 0 < law.mean < math.inf):
         raise Unsupported("mean is the share of the second class, between 0 and 1, or a positive mean count")
     return law
 
 
 def chance(
-    solver: "Sandwich", domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law, runs: int = FEW_RUNS
+    solver: "Sandwich",
+    domain: Domain,
+    loss: Loss,
+    penalty: Penalty,
+    budget: Budget,
+    law: Law,
+    runs: int = FEW_RUNS,
+    threshold: float | None = None,
 ) -> float:
     """Return how likely an effect is to be shown, in the mean of columns; 1 far above the least signal."""
-    lack = shortage(domain, loss, budget)
-    if lack < PLENTY and not law.cells:
+    if shortage(domain, loss, budget) < PLENTY and not law.cells:
         return 1.0
-    if loss.n_outputs > 1:
-        return float(lack <= 1.0)
-    return float(rehearse(solver, domain, loss, penalty, budget, law, runs).chances.mean())
+    return rehearse(solver, domain, loss, penalty, budget, law, runs, threshold).chance
 
 
 def too_few(
@@ -366,24 +348,24 @@ def too_few(
         return None
 
     def suffices(domain: Domain, budget: Budget, least: float = SURE) -> bool:
-        return chance(complete(domain, budget), domain, loss, penalty, budget, law) >= least
+        return chance(complete(domain, budget), domain, loss, penalty, budget, law, threshold=least) >= least
 
-    def with_columns(columns: int) -> bool:
-        ranges = None if domain.ranges is None else domain.ranges[:columns]
-        bounds = np.append(domain.feature_bounds[:columns], domain.feature_bounds[p:])
-        return suffices(replace(domain, feature_bounds=bounds, ranges=ranges), budget)
+    def longer(rows: float) -> tuple[Domain, Budget]:
+        whole = math.ceil(rows)
+        return replace(domain, n=whole), replace(budget, delta=budget.delta * (n / whole) ** 2)
+
+    def lack(domain: Domain, budget: Budget) -> float:
+        return shortage(domain, loss, budget)
 
     if suffices(domain, budget, EMPTY):
         return None
-    near = max(1.0, shortage(domain, loss, budget) / FAR_SHORT)
-    rows = _least(
-        lambda rows: suffices(
-            replace(domain, n=math.ceil(rows)), replace(budget, delta=budget.delta * (n / math.ceil(rows)) ** 2)
-        ),
-        n * near,
-    )
-    epsilon = _least(lambda epsilon: suffices(domain, replace(budget, epsilon=epsilon)), budget.epsilon * near)
-    columns = _most(with_columns, p)
+    guess = n * max(1.0, lack(domain, budget) / (NEAR_COUNTS if loss.log_link else NEAR))
+    rows = _least(lambda rows: suffices(*longer(rows)), guess, n)
+    near = NEAR if rows is None else lack(*longer(rows))
+    guess = _where(lambda epsilon: lack(domain, replace(budget, epsilon=epsilon)) <= near, budget.epsilon)
+    epsilon = _least(lambda epsilon: suffices(domain, replace(budget, epsilon=epsilon)), guess, budget.epsilon)
+    most = next((k for k in range(p - 1, 0, -1) if lack(_narrower(domain, k), budget) <= near), 0)
+    columns = next((k for k in (most, most // 2) if k and suffices(_narrower(domain, k), budget)), 0)
     unit = "persons" if domain.grouped else "rows"
     fewer = f", or at most {_counted(columns)}" if columns else ""
     larger = "" if epsilon is None else f"; with these {unit} epsilon = {epsilon:g}{fewer}"
@@ -391,32 +373,47 @@ def too_few(
     return (
         f"Too few {unit} for standard errors: most effects would probably be hidden. You have {n:,} {unit}. "
         f"At epsilon = {budget.epsilon:g}, {_counted(p)} need {needed} {unit}{larger}. Nothing was released; "
-        f"even_if_empty=True (--even-if-empty) fits anyway{f' ({FORECAST})' if domain.n_outputs == 1 else ''}"
+        f"even_if_empty=True (--even-if-empty) fits anyway ({FORECAST})"
     )
 
 
-def _least(suffices: "Callable[[float], bool]", start: float) -> float | None:
-    """Return about the least value from ``start`` on that suffices: two digits, rounded up; None without one."""
-    high = start
+def _narrower(domain: Domain, columns: int) -> Domain:
+    """Return the domain of the first columns alone."""
+    ends = slice(domain.n_features - domain.intercept, None)
+    bounds = np.append(domain.feature_bounds[:columns], domain.feature_bounds[ends])
+    groups = (tuple(j for j in group if j < columns) for group in domain.indicators)
+    return replace(
+        domain,
+        feature_bounds=bounds,
+        ranges=None if domain.ranges is None else domain.ranges[:columns],
+        indicators=tuple(filter(None, groups)),
+        row_norm=min(domain.row_norm, float(np.linalg.norm(bounds))),
+    )
+
+
+def _where(holds: "Callable[[float], bool]", start: float) -> float:
+    """Return about the least value from ``start`` on for which a public rule holds."""
+    value = start
+    while not holds(value) and value < MOST * start:
+        value *= 1.05
+    return value
+
+
+def _least(suffices: "Callable[[float], bool]", guess: float, failing: float) -> float | None:
+    """Return about the least value that suffices, searched from a guess: two digits, rounded up; None without one.
+
+    What is at most ``failing`` does not suffice.
+    """
+    low, high, step = failing, max(guess, STEP * failing), STEP
     while not suffices(high):
-        high *= 2.0
-        if high > MOST * start:
+        low, high, step = high, high * step, step * STEP
+        if high > MOST * failing:
             return None
-    low = high / 2.0
-    for _ in range(6):
-        middle = math.sqrt(low * high)
+    while high > CLOSE * low:
+        middle = max(math.sqrt(low * high), high / STEP)
         low, high = (low, middle) if suffices(middle) else (middle, high)
     digit = 10.0 ** (math.floor(math.log10(high)) - 1)
     return math.ceil(high / digit * (1.0 - 1e-12)) * digit
-
-
-def _most(suffices: "Callable[[int], bool]", columns: int) -> int:
-    """Return the largest number below ``columns`` that suffices, by halving; 0 without one."""
-    low, high = 0, columns
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if suffices(middle) else (low, middle)
-    return low
 
 
 def _counted(columns: int) -> str:
@@ -424,44 +421,25 @@ def _counted(columns: int) -> str:
 
 
 def _run(
-    solver: "Sandwich", law: Law, facts: "tuple[Loss, Domain, Budget, Plan, float]", stream: Stream
-) -> tuple["NDArray[np.bool_]", Floats, Floats]:
-    """Return which slopes one run shows, their standard errors, and the noise's part."""
-    loss, domain = facts[:2]
+    solver: "Sandwich", domain: Domain, loss: Loss, penalty: Penalty, priced: "PricedPlan", law: Law, seed: int
+) -> tuple[Floats, ...]:
+    """Return which effects one run shows, class by class, with their errors, the noise's part and the sampling's."""
     assert domain.n is not None
-    assert solver.limits is not None
-    columns, bounds = domain.n_features - domain.intercept, domain.feature_bounds
-    rows = law.rows(stream, columns, intercept=domain.intercept)
-    truth, y = _outcomes(stream, rows, loss, law, intercept=domain.intercept)
-    public = PublicRows(rows, y, domain.n / SAMPLE, *facts, stream, solver.n_gradients)
-    radius = min(solver.limits.reach * math.sqrt(domain.n_features), FARTHEST, float(np.linalg.norm(bounds)))
-    linear, length = whitening(*public.noisy_second_moment(radius))
-    public = replace(public, rows=rows @ linear)
-    counts = Target(law.mean, float(np.std(y))) if loss.log_link else None
-    sure = float(np.max(bounds[: len(law.cells)], initial=0.0))
-    longest = float(np.linalg.norm(bounds)) * float(np.linalg.norm(linear, 2))
-    run = Refinement(solver, public, float(domain.n), length, longest, counts, bounds, sure)  # type: ignore[arg-type]
-    noise = public.start_noise(law.mean, solver.start_share) * stream.normals(len(truth)) if loss.log_link else 0.0
-    start = np.asarray(np.linalg.solve(linear, BEGUN * truth + noise))
-    _, effects, limits = run.effects(start, linear)
-    effects = solver.answered_for(effects, loss, domain, linear, limits)
-    combinations, slopes = Combinations(np.zeros(len(bounds)), effects), np.eye(len(bounds))[:columns]
-    return ~combinations.hidden(slopes), combinations.deviations(slopes), combinations.privacy(slopes)
-
-
-def _outcomes(stream: Stream, Z: Floats, loss: Loss, law: Law, *, intercept: bool) -> tuple[Floats, Floats]:
-    """Draw coefficients of a moderate signal, and outcomes of the declared mean."""
-    columns = Z.shape[1] - intercept
-    truth = np.zeros(Z.shape[1])
-    truth[:columns] = SIGNAL / math.sqrt(columns) * (-1.0) ** np.arange(columns)
-    if loss.sigmoid_link:
-        level = math.log(law.mean / (1.0 - law.mean))
-        truth[columns:] = level
-        return truth, (stream.uniforms(len(Z)) < expit(Z[:, :columns] @ truth[:columns] + level)).astype(float)
-    if loss.log_link:
-        level = math.log(law.mean) - SIGNAL**2 / 2.0
-        truth[columns:] = level
-        return truth, np.ceil(
-            pdtrik(stream.uniforms(len(Z)), np.exp(np.minimum(Z[:, :columns] @ truth[:columns] + level, 30.0)))
-        )
-    return truth, np.asarray(Z @ truth + math.sqrt(1.0 - SIGNAL**2) * stream.normals(len(Z)))
+    stream, times = Stream(seed, domain.n_features), max(1, domain.n // SAMPLE)
+    rows = law.rows(stream, round(domain.n / times), domain)
+    y = law.outcomes(stream, rows, domain, loss)
+    matrix = law.effects(domain)[0]
+    shape = max(1, domain.n_outputs - 1), len(matrix)
+    with use_entropy(stream):
+        curator = rehearsal(rows, y, domain, loss, priced, times=times)
+        try:
+            effects = solver.settled.solve(curator, penalty).effects
+        except (ArithmeticError, np.linalg.LinAlgError):  # such a fit is reported as diverged
+            effects = None
+    if effects is None:
+        return np.zeros(shape), *np.full((3, *shape), np.nan)
+    effects = effects.through(np.column_stack([matrix, np.zeros((len(matrix), int(domain.intercept)))]))
+    combinations, every = Combinations(np.zeros(len(effects.metric)), effects), np.eye(len(effects.metric))
+    parts = combinations.deviations, combinations.privacy, combinations.sampling
+    shown = (~combinations.hidden(every)).astype(float)
+    return shown.reshape(shape), *(part(every).reshape(shape) for part in parts)

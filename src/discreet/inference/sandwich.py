@@ -47,7 +47,7 @@ from discreet.inference.estimate import (
     whole_rows,
     within_reach,
 )
-from discreet.inference.forecast import too_few
+from discreet.inference.forecast import Law, too_few
 from discreet.inference.limits import (
     LEAST_SCALE_SHARE,
     LEAST_SETTLING,
@@ -168,17 +168,24 @@ class Sandwich:
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
         """Choose how far rows and slopes count in full, from public facts; refuse what cannot be answered for."""
 
-        def complete(domain: Domain, budget: Budget) -> Sandwich:
-            return self._completed(domain, loss, penalty, budget)
-
         reason = refusal(domain, loss, penalty, budget, self.cov_type)
         if reason is None and self.n_leading and not loss.log_link:
             reason = "short steps come first for counts only: leave n_leading out"
         if reason is None and not self.even_if_empty:
-            reason = too_few(complete, domain, loss, penalty, budget)
+            reason = self.too_few(domain, loss, penalty, budget)
         if reason is not None:
             raise Unsupported(reason)
-        return complete(domain, budget)
+        return self._completed(domain, loss, penalty, budget)
+
+    def too_few(
+        self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law | None = None
+    ) -> str | None:
+        """Return why a summary would probably be empty, and what would help; None where it is not."""
+
+        def complete(domain: Domain, budget: Budget) -> Sandwich:
+            return self._completed(domain, loss, penalty, budget)
+
+        return too_few(complete, domain, loss, penalty, budget, law)
 
     def _completed(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
         scale = scale_share_for(domain, budget) if self.scale_share is None else self.scale_share

@@ -555,7 +555,7 @@ class Summary(ColumnEffects):
 
         Examples
         --------
-        >>> summary.to_html().startswith("<table>")
+        >>> summary.to_html().startswith("<table")
         True
         """
         return self._text.html()

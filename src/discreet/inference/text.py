@@ -68,18 +68,37 @@ def latex_table(rows: Cells, foot: int = 0) -> str:
     return "\n".join([begin, r"\hline", lines[0], r"\hline", *lines[1:cut], *below, r"\hline", end])
 
 
-def html_table(rows: Cells, caption: str = "", foot: int = 0) -> str:
-    """Return a ``table`` element; the last ``foot`` rows are its foot."""
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in rows[0])
-    lines = [
-        f"<tr><th>{html.escape(row[0])}</th>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row[1:])}</tr>"
-        for row in rows[1:]
-    ]
+ABOVE = ("caution", "target")
+"""Notes that stand above a table: when not to trust it, and what is estimated. All others stand below."""
+_STYLES = {
+    "table": "display:block;overflow-x:auto;max-width:100%;border-collapse:collapse;text-align:right",
+    "caption": "text-align:left",
+    "th": "text-align:left;vertical-align:top",
+    "td": "padding-left:1em;white-space:nowrap",
+    "note": "text-align:left;white-space:normal;padding-top:.5em",
+}
+
+
+def html_table(rows: Cells, notes: Mapping[str, str], foot: int = 0) -> str:
+    """Return a ``table`` element; the last ``foot`` rows are its foot, and notes stand above and below."""
+
+    def element(tag: str, text: str, style: str = "", more: str = "") -> str:
+        return f'<{tag}{more} style="{_STYLES[style or tag]}">{text}</{tag}>'
+
+    def line(row: Sequence[str], tag: str) -> str:
+        first, *others = map(html.escape, row)
+        return f"<tr>{element('th', first)}{''.join(element(tag, cell, 'td') for cell in others)}</tr>"
+
+    said = {name: html.escape(f"{name}: {text}") for name, text in notes.items()}
+    caption = element("caption", "<br>".join(said[name] for name in ABOVE if name in said))
+    across = f' colspan="{len(rows[0])}"'
+    below = "<br>".join(text for name, text in said.items() if name not in ABOVE)
+    lines = [line(row, "td") for row in rows[1:]]
     cut = len(lines) - foot
-    below = f"<tfoot>{''.join(lines[cut:])}</tfoot>" if foot else ""
+    lines += [f"<tr>{element('td', below, 'note', across)}</tr>"] if below else []
     return (
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(lines[:cut])}</tbody>{below}</table>"
+        f'<table style="{_STYLES["table"]}">{caption}<thead>{line(rows[0], "th")}</thead>'
+        f"<tbody>{''.join(lines[:cut])}</tbody><tfoot>{''.join(lines[cut:])}</tfoot></table>"
     )
 
 
@@ -146,7 +165,7 @@ class TableText:
 
     def html(self) -> str:
         """Return a ``table`` element."""
-        return html_table(self.rows(), "; ".join(f"{name}: {value}" for name, value in self._notes.items()))
+        return html_table(self.rows(), self._notes)
 
 
 def notes_lines(notes: Mapping[str, str], width: int) -> list[str]:
@@ -279,10 +298,10 @@ class EffectsTable:
 
         Examples
         --------
-        >>> table.to_html().startswith("<table>")
+        >>> table.to_html().startswith("<table")
         True
         """
-        return html_table(self.rows, "; ".join(f"{name}: {text}" for name, text in self.notes.items()), self.foot)
+        return html_table(self.rows, self.notes, self.foot)
 
 
 @checked

@@ -9,7 +9,7 @@ import math
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, fields
@@ -728,7 +728,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         *,
         standard_error: Positive | None = None,
         mean: Finite | None = None,
-        cells: Sequence[Share] = (),
+        cells: Sequence[Share] | Mapping[int, Share] = (),
     ) -> "EffectsForecast":
         """Forecast the effects of ``inference="sandwich"``: how likely they are to be shown, and their standard errors.
 
@@ -743,9 +743,10 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         standard_error : float, default=None
             The standard error that is wished for, for a column of variance 1.
         mean : float, default=None
-            The share of the second class, or the mean count. None: 0.5 and 1.
-        cells : sequence of float, default=()
-            The shares of rows in which yes/no columns are true, one per column: ``(0.2, 0.02)``. Others are numbers.
+            The share of the second class, the others being alike, or the mean count. None: even classes, and 1.
+        cells : sequence of float, or mapping of int to float, default=()
+            The shares of rows in which yes/no columns are true, one per column or by place: ``(0.2, 0.02)``. Others are
+            numbers.
 
         Returns
         -------

@@ -408,26 +408,31 @@ class Quote:
         text = explanation(Facts(domain, loss, penalty, self.priced.budget), self.configured, self.reason)
         if not self._forecasts_effects:
             return text
-        kinds = (f"{kind.name} {kind.chance:.0%}" for kind in self.effects(cells=(0.1, 0.02)))
+        columns = self.facts[0].n_features - self.facts[0].intercept
+        cells = () if self.facts[0].indicators else (0.1, 0.02)[:columns]
+        kinds = (f"{kind.name} {kind.chance:.0%}" for kind in self.effects(cells=cells))
         return (
             f"{text}\nChance that an effect is shown, by its column: {', '.join(kinds)} (forecast_effects has others)"
         )
 
     @property
     def _forecasts_effects(self) -> bool:
-        domain, loss, _ = self.facts
         is_sandwich = getattr(self.configured, "name", "") == "sandwich"
-        return is_sandwich and loss.n_outputs == 1 and domain.n is not None and self.priced.budget.is_private
+        return is_sandwich and self.facts[0].n is not None and self.priced.budget.is_private
 
-    def effects(self, *, cells: Sequence[float] = (), mean: float | None = None) -> tuple[ExpectedEffect, ...]:
+    def effects(
+        self, *, cells: Sequence[float] | Mapping[int, float] = (), mean: float | None = None
+    ) -> tuple[ExpectedEffect, ...]:
         """Return how likely effects of this fit are to be shown, and their standard errors. No record is read.
 
         Parameters
         ----------
-        cells : sequence of float, default=()
-            The shares of rows in which yes/no columns are true, one per column; all others are numbers.
+        cells : sequence of float, or mapping of int to float, default=()
+            The shares of rows in which yes/no columns are true, one per column or by place. A schema's other yes/no
+            columns are true in half of the rows, and its categories' other values share the rest alike; all other
+            columns are numbers.
         mean : float, default=None
-            The share of the second class, or the mean count. None: 0.5 and 1.
+            The share of the second class, the others being alike, or the mean count. None: even classes, and 1.
 
         Returns
         -------
@@ -437,15 +442,15 @@ class Quote:
         Raises
         ------
         Unsupported
-            For fits without ``inference``, of three classes or more, or where n is private.
+            For fits without ``inference``, or where n is private.
         """
         from discreet.inference.forecast import rehearse, usual_law  # here: a fit imports no solver but its own
 
         domain, loss, penalty = self.facts
         if not self._forecasts_effects:
-            raise Unsupported("effects are forecast for inference='sandwich' of numbers and two classes, with public n")
-        law = usual_law(loss, tuple(cells), mean)
-        return rehearse(self.configured, domain, loss, penalty, self.priced.budget, law).kinds(law)
+            raise Unsupported("effects are forecast for fits with inference='sandwich' and a public n")
+        law = usual_law(loss, cells, mean)
+        return rehearse(self.configured, domain, loss, penalty, self.priced.budget, law).kinds
 
 
 @dataclass(frozen=True)

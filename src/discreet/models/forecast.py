@@ -22,20 +22,13 @@ be cut down to that: the released coefficients can be far worse than zeros.
 L D p / (n epsilon) (Bassily, Smith & Thakurta 2014), for gradients of norm at most L, best coefficients within a ball
 of radius D, and p coordinates.
 
-*Standard errors* of effects (power analysis) follow from public facts and the plan's own noise. For a column of
-variance 1 that no other column predicts, slopes of deviation d and a mean curvature h per record:
-
-    sampling^2 = d^2 / (n h^2);      privacy^2 = (z a C)^2 / (k (n h)^2),      C = L reach sqrt(p)
-
-z is the noise multiplier of a step, a the relation's factor, k the number of averaged steps, L the largest slope and
-reach the limit on rows (``inference/sandwich.py``); where slopes have no bound, noisy counts choose limits, and C is
-about 5 d sqrt(p) for rows and residuals with light tails. Classes with a share m of the second one: d^2 = h =
-m (1 - m); counts of mean m: d^2 = h = m; numbers: d = h = 1, in units of the residuals' deviation. A column of
-deviation s has 1 / s of it; one that others predict with R2 has 1 / sqrt(1 - R2) times as much.
+*Standard errors* of effects (power analysis) are those of rehearsals (``inference/forecast.py``): the fit itself, with
+its plan's noise, on rows of a declared law. A column of deviation s has 1 / s of what is forecast for a deviation; one
+that others predict with R2 has 1 / sqrt(1 - R2) times as much.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -49,7 +42,19 @@ from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, InvalidBudget, Neighbors
 from discreet.curator import PrivateData, use_entropy
 from discreet.errors import Unsupported
-from discreet.inference.forecast import FEW_RUNS, ExpectedEffect, Law, Stream, rehearse, usual_law
+from discreet.inference.forecast import (
+    EMPTY,
+    FEW_RUNS,
+    FEWEST_RUNS,
+    NUMBER,
+    RUNS,
+    ExpectedEffect,
+    Law,
+    Rehearsed,
+    Stream,
+    rehearse,
+    usual_law,
+)
 from discreet.inference.sandwich import Sandwich
 from discreet.json_schemas import Json
 from discreet.losses.base import Loss, gradient_bound
@@ -305,6 +310,8 @@ class Setting:
     penalty: Penalty
     target: Target
     indicators: Groups
+    cells: Groups = ()
+    """Those that are declared, where effects are forecast."""
 
     @property
     def n_columns(self) -> int:
@@ -664,15 +671,12 @@ def _row(setting: Setting, point: Point, trials: list[Trial], diameter: float) -
 
 EFFECT_BUDGETS = (0.5, 1.0, 2.0, 4.0)  # in units of the asked epsilon
 EFFECT_TABLES = (0.5, 1.0, 2.0, 5.0, 10.0)  # in units of the asked n
+ROUNDS = 24
+"""Rehearsals at most until the number of rows is found that has a standard error."""
+MOSTLY_HIDDEN = "most effects would probably be hidden"
 DETECTED = 2.8
 """An effect of so many standard errors is found by a test at .05 in 80 % of studies: 1.96 + .84."""
-LIGHT_TAILED = 5.0
-"""Gradients of rows and residuals with light tails are no longer than about so many typical ones."""
 MOST_ROWS = 10**12
-OF_CLASSES = (
-    "standard errors are forecast for numbers and two classes: for more, quote() or discreet fit --dry-run says "
-    "whether there is signal enough"
-)
 
 
 @dataclass(frozen=True)
@@ -824,69 +828,61 @@ def forecast_effects(
     *,
     standard_error: Positive | None = None,
     mean: Finite | None = None,
-    cells: Sequence[Share] = (),
+    cells: Sequence[Share] | Mapping[int, Share] = (),
+    indicators: Groups = (),
 ) -> EffectsForecast:
-    """Return the standard errors of an estimator on n rows and p columns; see ``DPLinearModel.forecast_effects``."""
+    """Return the standard errors of an estimator on n rows and p columns; see ``DPLinearModel.forecast_effects``.
+
+    ``indicators`` are the columns of which at most one is on, group by group.
+    """
     if n < 2:
         raise Unsupported("forecasts are for at least 2 rows")
-    setting, n = setting_of(estimator, p), int(n)
-    law = usual_law(setting.loss, tuple(cells), mean)
-    if len(law.cells) > setting.n_columns:
-        raise Unsupported(f"{len(law.cells)} cells are declared for {setting.n_columns} columns: leave some out")
+    setting, n = replace(setting_of(estimator, p), cells=indicators), int(n)
+    law = usual_law(setting.loss, cells, mean)
     epsilon = float(estimator.epsilon)
     points = [
         *((round(part * n), epsilon) for part in EFFECT_TABLES),
         *((n, part * epsilon) for part in EFFECT_BUDGETS),
     ]
-    rows = {key: expected_row(setting, *key, law, FEW_RUNS) for key in dict.fromkeys(points)}
-    classes, counts = setting.loss.sigmoid_link, setting.loss.log_link
+    asked, rehearsed = expected_row(setting, n, epsilon, law, RUNS)
+    rows = {
+        key: expected_row(setting, *key, law, threshold=EMPTY)[0]
+        for key in dict.fromkeys(points)
+        if key != (n, epsilon)
+    }
+    needed = None if standard_error is None else rows_for(setting, asked, law, standard_error)
+    if asked.refused == MOSTLY_HIDDEN:
+        asked = replace(asked, refused=_advice(setting, n, epsilon, law) or MOSTLY_HIDDEN)
+    classes, counts = setting.loss.task == "classification", setting.loss.log_link
     return EffectsForecast(
         model=type(estimator).__name__,
         n_features=setting.n_columns,
         neighbors=str(Neighbors(estimator.neighbors)),
         mean=law.mean,
         unit="of log odds" if classes else "of log rate" if counts else "residual standard deviations",
-        asked=rows[n, epsilon],
-        rows=tuple(rows.values()),
+        asked=asked,
+        rows=tuple(({**rows, (n, epsilon): asked})[key] for key in dict.fromkeys(points)),
         standard_error=standard_error,
-        rows_needed=None if standard_error is None else rows_for(setting, epsilon, law, standard_error),
-        kinds=expected_kinds(setting, n, epsilon, law),
+        rows_needed=needed,
+        kinds=() if rehearsed is None or asked.refused else rehearsed.kinds,
     )
 
 
-def expected_kinds(setting: Setting, n: int, epsilon: float, law: Law) -> tuple[ExpectedEffect, ...]:
-    """Return how likely effects of each kind are to be shown, and their errors; none where a fit is refused."""
-    try:
-        method = _method(setting, n, epsilon)
-    except Unsupported:
-        return ()
-    return rehearse(*method, law).kinds(law)
-
-
-def expected_row(setting: Setting, n: int, epsilon: float, law: Law, runs: int = 0) -> EffectsRow:
-    """Plan and price as a fit would; return the standard errors that its noise and n records have.
-
-    ``runs`` rehearsals tell how likely effects are to be shown; without one that is left out.
-    """
+def expected_row(
+    setting: Setting, n: int, epsilon: float, law: Law, runs: int = FEW_RUNS, threshold: float | None = None
+) -> tuple[EffectsRow, Rehearsed | None]:
+    """Rehearse a fit; return the standard errors that it has, and the rehearsal; none where it is refused."""
     delta = setting.planned(n, epsilon)[1].delta
     try:
-        solver, domain, loss, penalty, budget = _method(setting, n, epsilon)
+        method = _method(setting, n, epsilon)
     except Unsupported as reason:
-        return EffectsRow(n, epsilon, delta, refused=str(reason))
-    assert solver.limits is not None
-    plan = solver.plan(domain, loss, penalty)
-    step = [release for release in plan.releases if release.query == "noisy_weighted_gradient"][-1]
-    deviation = _deviation(setting, law.mean)
-    curvature = 1.0 if math.isnan(law.mean) else deviation**2
-    limit = loss.lipschitz * solver.limits.reach if math.isfinite(loss.lipschitz) else LIGHT_TAILED * deviation
-    clip = limit * math.sqrt(domain.n_features)
-    factor = budget.neighbors.sum_factor
-    noise = price_plan(plan, budget).noise_multiplier * step.relative_noise * factor * clip
-    sampling = deviation / (curvature * math.sqrt(n))
-    privacy = noise / (math.sqrt(solver.n_kept) * n * curvature)
-    se = math.hypot(sampling, privacy)
-    chance = float(rehearse(solver, domain, loss, penalty, budget, law, runs).chances.mean()) if runs else math.nan
-    return EffectsRow(n, epsilon, delta, se, privacy, se / sampling, chance)
+        return EffectsRow(n, epsilon, delta, refused=str(reason)), None
+    rehearsed = rehearse(*method, law, runs, threshold)
+    if rehearsed.chance < EMPTY:
+        return EffectsRow(n, epsilon, delta, chance=rehearsed.chance, refused=MOSTLY_HIDDEN), rehearsed
+    kind = NUMBER if NUMBER in rehearsed.names else max(rehearsed.kinds, key=lambda kind: kind.chance).name
+    _, se, privacy, inflation = rehearsed.expected(kind)
+    return EffectsRow(n, epsilon, delta, se, privacy, inflation, rehearsed.chance), rehearsed
 
 
 def _method(setting: Setting, n: int, epsilon: float) -> tuple[Sandwich, Domain, Loss, Penalty, Budget]:
@@ -895,27 +891,33 @@ def _method(setting: Setting, n: int, epsilon: float) -> tuple[Sandwich, Domain,
     domain, budget = setting.planned(n, epsilon)
     cov_type = getattr(estimator, "cov_type", None) or "robust"
     cov_type = "robust" if cov_type == "cluster" else cov_type  # rows are persons here
-    if loss.n_outputs > 1:
-        raise Unsupported(OF_CLASSES)
     inner, _ = choose_solver(estimator.solver, domain, loss, penalty, budget)
-    solver = inferring(cov_type, inner, domain, loss, penalty, budget, automatic=True)
-    return solver, replace(domain, n=n), loss, penalty, budget
+    solver = inferring(cov_type, inner, domain, loss, penalty, budget, automatic=True, even_if_empty=True)
+    return solver, replace(domain, n=n, indicators=setting.cells), loss, penalty, budget
 
 
-def _deviation(setting: Setting, mean: float) -> float:
-    if setting.loss.sigmoid_link:
-        return math.sqrt(mean * (1.0 - mean))
-    return math.sqrt(mean) if setting.loss.log_link else 1.0
+def _advice(setting: Setting, n: int, epsilon: float, law: Law) -> str | None:
+    """Return what a fit is refused with, and what would help."""
+    solver, domain, loss, penalty, budget = _method(setting, n, epsilon)
+    return solver.too_few(domain, loss, penalty, budget, law)
 
 
-def rows_for(setting: Setting, epsilon: float, law: Law, standard_error: float) -> int | None:
-    """Return the least number of rows, to two digits, whose standard error is small enough; None without one."""
-    if not expected_row(setting, MOST_ROWS, epsilon, law).se <= standard_error:
-        return None
-    low, high = 2, MOST_ROWS
-    while high > 1.005 * low and high > low + 1:
-        middle = round(math.sqrt(low * high))
-        small = expected_row(setting, middle, epsilon, law).se <= standard_error
-        low, high = (low, middle) if small else (middle, high)
-    digits = int(10 ** max(0, int(math.log10(high)) - 1))
-    return -(-high // digits) * digits
+def rows_for(setting: Setting, row: EffectsRow, law: Law, standard_error: float) -> int | None:
+    """Return the least number of rows, to two digits, whose standard error is small enough; None without one.
+
+    The noise's part of a variance falls with the square of n, the rest with n: from each rehearsal follows the number
+    of rows for the next.
+    """
+    for _ in range(ROUNDS):
+        if math.isnan(row.se):
+            if row.n > MOST_ROWS or (row.refused is not None and row.refused != MOSTLY_HIDDEN):
+                return None
+            row, _ = expected_row(setting, 4 * row.n, row.epsilon, law, FEWEST_RUNS)
+            continue
+        rest, noise = row.se**2 - row.se_privacy**2, row.se_privacy
+        times = (rest + math.hypot(rest, 2.0 * noise * standard_error)) / (2.0 * standard_error**2)
+        if 0.95 < times < 1.0:
+            break
+        row, _ = expected_row(setting, max(2, math.ceil(row.n * times)), row.epsilon, law, FEWEST_RUNS)
+    digits = int(10 ** max(0, int(math.log10(row.n)) - 1))
+    return None if row.n > MOST_ROWS else -(-row.n // digits) * digits

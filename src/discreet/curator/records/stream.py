@@ -204,6 +204,8 @@ class RecordStream(ABC):
     """Which of "weights" and "offsets" each block brings."""
     cones: Sequence[Cone] = ()
     """What is declared of the shape of effects."""
+    indicators: tuple[tuple[int, ...], ...] = ()
+    """The columns of which at most one is on in a row: yes/no columns, and the values of a category."""
     curves: Sequence[Integers] = ()
     """The places of lines, each with its bends after it, of effects that are curves by the model's choice."""
     is_named: bool = True
