@@ -321,7 +321,7 @@ SOLVERS: dict[str, dict[str, Case]] = {
             losses=("logistic", "softmax", "squared", "huber", "poisson"),
             epsilon=200_000.0,
             is_dense=True,
-            settings={"inference": "sandwich"},
+            settings={"inference": "sandwich", "even_if_empty": True},
         ),
         "default": Case("recipe", near=0.05, is_dense=True),
         "auto": Case("auto", near=0.05),

@@ -102,7 +102,9 @@ def test_signal_buys_hessians_and_a_sharper_covariance():
 @pytest.mark.few(1)
 @covering(("name", ["logistic", "linear", "softmax"]), ("relation", RELATIONS))
 def test_persons_replay_on_neighbors(name, relation):
-    fit = fit_of(name, "auto", relation, epsilon=200_000.0, inference="sandwich", cov_type="cluster")
+    fit = fit_of(
+        name, "auto", relation, epsilon=200_000.0, inference="sandwich", cov_type="cluster", even_if_empty=True
+    )
     data = table(name, "dense", groups=True)
     pairs = list(neighbor_pairs(*data, relation=relation, bounds=bounds_of(name)))
     assert 0.05 < worst_ratio(fit, pairs[::6], relation) <= 1.0

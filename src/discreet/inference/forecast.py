@@ -11,6 +11,7 @@ for columns of these shares.
 
 import math
 from collections.abc import Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -122,7 +123,8 @@ class Law:
         for group in self.groups(domain):
             others = [j for j in group if j not in cells]
             left = 1.0 - sum(cells.get(j, 0.0) for j in group)
-            shares[group] = [cells.get(j, max(0.0, left) / max(2 - len(group), len(others))) for j in group]
+            values = len(others) + (len(group) == 1)  # a yes/no column has no cell for falsehood
+            shares[group] = [cells.get(j, max(0.0, left) / values) for j in group]
         if np.nansum(shares) > 0 and np.nanmin(shares) <= 0:
             raise Unsupported("the shares of a category's values add up to 1 or more: leave something to the others")
         return shares
@@ -165,9 +167,8 @@ class Law:
     def outcomes(self, stream: "Stream", rows: Floats, domain: Domain, loss: Loss) -> Floats:
         """Draw targets in training coordinates: a moderate signal, and the declared mean."""
         mean, deviation = self.places(domain)
-        columns = rows.shape[1]
-        slopes = SIGNAL / math.sqrt(columns) * (-1.0) ** np.arange(columns)
-        slopes[~np.isnan(self.shares(domain))] = 0.0  # outcomes have the declared mean in every cell
+        numbers = np.isnan(self.shares(domain))  # outcomes have the declared mean in every cell
+        slopes = SIGNAL / math.sqrt(max(1, numbers.sum())) * numbers * (-1.0) ** np.arange(len(numbers))
         signal = (rows - mean) / deviation @ slopes
         if loss.task == "classification":
             return self._classes(stream, signal, max(2, loss.n_outputs), signed=loss.n_outputs == 1)
@@ -284,7 +285,7 @@ def rehearse(
     """
     priced, answers = price_plan(solver.plan(domain, loss, penalty), budget), list[tuple[Floats, ...]]()
     for seed in range(runs):
-        answers.append(_run(solver, domain, loss, penalty, priced, law, seed))
+        answers.append(Context().run(_run, solver, domain, loss, penalty, priced, law, seed))  # nobody looks on
         share = float(np.mean([shown for shown, *_ in answers]))
         if threshold is not None and seed + 1 >= FEWEST_RUNS and abs(share - threshold) > CLEARLY:
             break

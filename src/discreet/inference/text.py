@@ -79,7 +79,7 @@ _STYLES = {
 }
 
 
-def html_table(rows: Cells, notes: Mapping[str, str], foot: int = 0) -> str:
+def html_table(rows: Cells, notes: Mapping[str, str] | None = None, foot: int = 0) -> str:
     """Return a ``table`` element; the last ``foot`` rows are its foot, and notes stand above and below."""
 
     def element(tag: str, text: str, style: str = "", more: str = "") -> str:
@@ -89,7 +89,7 @@ def html_table(rows: Cells, notes: Mapping[str, str], foot: int = 0) -> str:
         first, *others = map(html.escape, row)
         return f"<tr>{element('th', first)}{''.join(element(tag, cell, 'td') for cell in others)}</tr>"
 
-    said = {name: html.escape(f"{name}: {text}") for name, text in notes.items()}
+    said = {name: html.escape(f"{name}: {text}") for name, text in (notes or {}).items()}
     caption = element("caption", "<br>".join(said[name] for name in ABOVE if name in said))
     across = f' colspan="{len(rows[0])}"'
     below = "<br>".join(text for name, text in said.items() if name not in ABOVE)
