@@ -159,7 +159,7 @@ def forecast(
         raise Refused("--cluster-workers is at least 1, and says nothing of --effects")
     if effects:
         wishes = {"standard_error": standard_error, "mean": mean, "cells": _cells(cells or [], schema)}
-        return _effects(model, rows, shape["p"], wishes, shape.get("indicators", ()), as_json=as_json)
+        return _effects(model, rows, shape["p"], wishes, shape.get("indicators") or None, as_json=as_json)
     prediction = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:
         _picture(prediction, plot)
@@ -237,7 +237,7 @@ def _forecast(model: "DPLinearModel", rows: int, **options: Any) -> "Forecast":
 
 
 def _effects(
-    model: "DPLinearModel", rows: int, features: int | None, wishes: Json, indicators: "Groups", *, as_json: bool
+    model: "DPLinearModel", rows: int, features: int | None, wishes: Json, indicators: "Groups | None", *, as_json: bool
 ) -> None:
     from discreet.models.forecast import forecast_effects
 

@@ -829,7 +829,7 @@ def forecast_effects(
     standard_error: Positive | None = None,
     mean: Finite | None = None,
     cells: Sequence[Share] | Mapping[int, Share] = (),
-    indicators: Groups = (),
+    indicators: Groups | None = None,
 ) -> EffectsForecast:
     """Return the standard errors of an estimator on n rows and p columns; see ``DPLinearModel.forecast_effects``.
 
@@ -837,7 +837,7 @@ def forecast_effects(
     """
     if n < 2:
         raise Unsupported("forecasts are for at least 2 rows")
-    setting, n = replace(setting_of(estimator, p), cells=indicators), int(n)
+    setting, n = replace(setting_of(estimator, p), cells=indicators or ()), int(n)
     law = usual_law(setting.loss, cells, mean)
     epsilon = float(estimator.epsilon)
     points = [
