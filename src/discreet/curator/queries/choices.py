@@ -76,12 +76,15 @@ def scores(rule: str, g: Floats, w: Floats, smoothness: Floats, penalty: Penalty
     if rule == "gs-s":
         at_zero = np.maximum(np.abs(g) - l1, 0.0)
         return np.where(w == 0.0, at_zero, np.abs(g + l2 * w + l1 * np.sign(w))) / np.sqrt(smoothness)
-    shifted = w - g / smoothness
-    landed = np.copysign(np.maximum(np.abs(shifted) - l1 / smoothness, 0.0), shifted) / (1.0 + l2 / smoothness)
+    shifted, is_smooth = w - g / smoothness, not np.any(l1)
+    soft = shifted if is_smooth else np.copysign(np.maximum(np.abs(shifted) - l1 / smoothness, 0.0), shifted)
+    landed = soft / (1.0 + l2 / smoothness)
     d = landed - w
     if rule == "gs-r":
         return np.sqrt(smoothness) * np.abs(d)
     if rule == "gs-q":
+        if is_smooth:  # most often: what _decrease is then, to the last bit
+            return np.sqrt(2.0 * (0.5 * (smoothness + l2) * d * d))
         return np.sqrt(2.0 * _decrease(g, w, landed, d, smoothness, l1, l2))
     raise Unsupported(f"rule must be one of {', '.join(RULES)}")
 

@@ -222,7 +222,7 @@ class CoordinateQuery(ExactSum):
         is_used = self.w != 0
         is_used[self.columns] = True
         used = np.flatnonzero(is_used)
-        if len(used) <= _FEW < engine.n_columns:  # often the constant alone: no copy of the table then
+        if len(used) <= _FEW < engine.n_columns and "tiles" not in vars(engine):  # often the constant: no copy then
             tiles, columns = engine.tiles_of(used), np.searchsorted(used, self.columns)
             margins = tiles.margins(self.w[used])
         else:
