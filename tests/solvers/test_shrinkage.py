@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DPLogisticRegression, DPRidge
+from discreet.models import DPRegressor
+from discreet.penalties import L1
 from discreet.solvers import GradientDescent, Preconditioned
 from discreet.solvers.propagation import average_weights, posterior_weights
-from discreet.solvers.shrinkage import garrote
+from discreet.solvers.shrinkage import axes_from, garrote, kept
 from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Noise, PathTrace, PointTrace
 from discreet.testing import seeded
 
@@ -149,3 +151,63 @@ def test_few_entries_that_are_noise_are_drawn_to_nothing_and_clear_ones_are_not(
     ]
     assert np.mean(left[1]) < 2 / 3 * np.mean(left[0])
     assert posterior_weights(np.full(6, 30.0), np.ones(6), 1.0, prior=1.0).min() > 0.99
+
+
+def risk(*values):
+    """The mean square of what is left of entries around these values, less the values, in 400 draws."""
+    rng = np.random.default_rng(0)
+    return np.mean([np.sum((kept(values + rng.normal(size=len(values))) - values) ** 2) for _ in range(400)])
+
+
+def test_an_entry_or_a_few_are_noise_unless_they_stand_out():
+    assert risk(0.0) < 0.1
+    assert risk(*np.zeros(5)) < 0.2
+    assert risk(6.0) < 1.3
+    assert risk(*np.full(5, 4.0)) < 7.0  # together they are clear
+
+
+def test_odds_against_a_signal_only_shrink():
+    q = np.random.default_rng(2).normal(size=6) * 2.0
+    without, against = (posterior_weights(q, np.ones(6), 1.0, odds=odds) for odds in (0.0, 10.0))
+    assert (against < without).all()
+    assert (against > 0).all()
+
+
+@pytest.mark.parametrize("direction", [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 1.0, 3.0], [0.0, 0.0, 0.0]])
+def test_axes_begin_along_a_direction(direction):
+    axes, direction = axes_from(np.array(direction)), np.array(direction)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    if direction.any():
+        np.testing.assert_allclose(axes[:, 0], direction / np.linalg.norm(direction), atol=1e-12)
+
+
+def fitted(solver, penalty, *, n=2000, effect=0.0, seed=0):
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (n, 4))
+    y = np.clip(effect * X[:, 0] + 0.3 * rng.normal(size=n), -1, 1)
+    bounds = Bounds(features=1.0, target=(-1.0, 1.0))
+    with seeded(seed):
+        return DPRegressor(0.2, 1e-6, penalty=penalty, bounds=bounds, solver=solver, ledger=False).fit(X, y)
+
+
+def test_in_training_coordinates_a_solver_is_itself_until_it_is_shrunk():
+    inner = GradientDescent(n_steps=10, clip=0.5, step_size=0.3)
+    alone = fitted(inner, L1(1e-3))
+    staged, shrunk = (fitted(Preconditioned(inner, "training", denoise=yes), L1(1e-3)) for yes in (False, True))
+    assert [staged.certificate_.events, staged.certificate_.epsilon] == [
+        alone.certificate_.events, alone.certificate_.epsilon,
+    ]  # fmt: skip
+    np.testing.assert_array_equal(staged.coef_, alone.coef_)
+    assert np.linalg.norm(shrunk.coef_) < 0.5 * np.linalg.norm(alone.coef_)
+
+
+@pytest.mark.parametrize("name", ["gd", "sgd", "svrg", "cd", "gcd"])
+def test_names_with_corners_and_no_signal_find_nothing_and_keep_what_is_clear(name):
+    sizes = [np.abs(fitted(name, L1(1e-3), seed=seed).coef_).max() for seed in range(4)]
+    assert np.median(sizes) < 0.02
+    assert fitted(name, L1(1e-3), n=40_000, effect=0.6).coef_[0] > 0.2
+
+
+def test_public_moments_are_refused_where_records_stay_as_they_are():
+    assert not Preconditioned(GradientDescent(), "training").takes_public_moments
+    assert Preconditioned(GradientDescent()).takes_public_moments

@@ -146,7 +146,7 @@ def inferring(
             solver = replace(solver, coordinates="full")  # which the refinement goes on in
         if automatic and loss.task == "classification":  # effects settle from any start: no answer is spent on it
             solver = replace(solver, shares=replace(solver.shares, target=0.0))
-    elif isinstance(solver, Preconditioned) and not solver.gives_shape:
+    if isinstance(solver, Preconditioned) and not solver.gives_shape:
         solver = solver.solver  # inference estimates scales itself
     return Sandwich(solver, cov_type, even_if_empty=even_if_empty).filled(domain, loss, penalty, budget)
 

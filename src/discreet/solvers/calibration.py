@@ -27,6 +27,7 @@ from scipy.special import expit
 from discreet.curator import Recoding
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
+from discreet.solvers.shrinkage import kept
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -94,11 +95,14 @@ def calibrate(
     likely: float = 1.0,
     start: float = 0.0,
     unsure: float = 0.0,
+    step_noise: float | None = None,
 ) -> Calibrated:
     """Rescale and shift the predictor v of recoded rows; ``noises``: of each mean answer, per unit of its clip.
 
     ``mean`` and ``deviation`` are the predictor's own, ``likely`` is the part of its variance that is not noise,
-    ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it.
+    ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it. Where
+    the noise of the mean is known, ``step_noise``, a predictor that hardly moved is hardly off by more, and a shift
+    that does not stand out of the noise of the answers is none.
     """
     is_regression = loss.task == "regression"
     prior = NUMBERS if is_regression else CLASSES
@@ -109,10 +113,13 @@ def calibrate(
     strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
     doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
     theta = np.array([prior.kept * (1.0 - doubt) * deviation, start + prior.kept * (mean - start)])[: 1 + intercept]
+    shift = prior.shift
+    if step_noise is not None:
+        shift = min(shift, math.hypot(step_noise, shift * math.hypot(mean - start, deviation)))
     usual = np.array(
         [
             (prior.spread + doubt) * deviation,
-            math.hypot(prior.shift, unsure) + (0 if is_regression else prior.spread * abs(mean)),
+            math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean)),
         ]
     )
     before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
@@ -123,6 +130,9 @@ def calibrate(
             gradient = curator.noisy_gradient(theta, clip=clip) / n
             answers.append(Answer(theta, gradient, clip * max(noise, LEAST_NOISE)))
             theta, moved = posterior_mode(loss, before, answers)
+    noise = float(np.linalg.norm(moved[-1]))
+    if step_noise is not None and intercept and noise > 0:
+        theta[-1] = start + noise * float(kept((theta[-1:] - start) / noise)[0])
     deviations = np.sqrt(np.square(linear @ moved).sum(axis=1)) * (max(noises, default=0.0) > 0)
     return Calibrated(two.coefficients(theta), float(theta[0] / deviation), deviations)
 

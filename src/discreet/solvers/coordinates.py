@@ -50,6 +50,7 @@ from scipy.optimize import isotonic_regression
 from discreet.accounting.events import SAMPLING_DENOMINATOR
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.bounds import Domain, Moments, Typical
+from discreet.budget import Budget
 from discreet.curator import Magnitudes, Recoding
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
@@ -65,13 +66,14 @@ from discreet.solvers.base import (
     Solution,
     Solver,
     count_release,
+    filled,
     on_one_thread,
     planned,
     public_count,
 )
 from discreet.solvers.calibration import CLASSES, NUMBERS, calibrate, predictor_coordinates
 from discreet.solvers.propagation import affine
-from discreet.solvers.shrinkage import garrote, shrunk
+from discreet.solvers.shrinkage import garrote, kept, noise_in, shrunk
 from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
 from discreet.typing import Floats
 
@@ -155,12 +157,14 @@ class Estimate:
 class Standardization:
     """What was estimated: a map to centered, scaled features, and its rows' expected squared length.
 
-    ``squares`` are the mean squares of the scaled features, two standard deviations of their noise up.
+    ``squares`` are the mean squares of the scaled features, two standard deviations of their noise up; ``likely`` one
+    down, where they are estimated.
     """
 
     recoding: Recoding
     square_length: float
     squares: Floats
+    likely: Floats | None = None
 
 
 def shares_to_noise(share: float, count: int = 1) -> float:
@@ -253,7 +257,8 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     visible = np.maximum(kept - NOISE_IN_SCALE * noise, 0.5 * noise) / kept
     upper = np.minimum(np.maximum(found, 0.0) + 2.0 * noise, 1.0) / kept
     scaled = Recoding(center, scale * np.sqrt(kept))
-    return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0))
+    likely = np.maximum(found - noise, 0.0) / kept
+    return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0), likely)
 
 
 def width_share(signal: float, most: float) -> float:
@@ -542,8 +547,9 @@ class Preconditioned:
     solver : Solver
         Any iterative solver with a fixed plan, such as ``GradientDescent()``, or ``AdaptiveDescent()``; on standardized
         features ``ObjectivePerturbation`` or ``OutputPerturbation`` too.
-    coordinates : {"full", "diagonal", "declared"}, default="full"
-        Whether centers, scales and the second moment of the rows are estimated, centers and scales only, or nothing.
+    coordinates : {"full", "diagonal", "declared", "training"}, default="full"
+        Whether centers, scales and the second moment of the rows are estimated, centers and scales only, or nothing;
+        ``"training"``: records stay as they are, so that any solver runs, and is shrunk.
     constant : float or None, default=0.5
         The intercept's constant feature in units of the features' length; None: that of one standardized feature.
     relative_row_norm : float or None, default=None
@@ -579,7 +585,7 @@ class Preconditioned:
     """
 
     solver: Solver
-    coordinates: Annotated[str, OneOf("full", "diagonal", "declared")] = "full"
+    coordinates: Annotated[str, OneOf("full", "diagonal", "declared", "training")] = "full"
     constant: Positive | None = 0.5
     relative_row_norm: Positive | None = None
     lengths: Positive = 1.0
@@ -595,7 +601,6 @@ class Preconditioned:
     shift_share: Share = 0.05
     denoise: bool = False
     name: ClassVar[str] = "preconditioned"
-    takes_public_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -610,6 +615,11 @@ class Preconditioned:
         """Whether what it estimates is the shape that inference starts from."""
         return self.coordinates == "full"
 
+    @property
+    def takes_public_moments(self) -> bool:
+        """Whether public moments take the place of estimates."""
+        return self.coordinates != "training"
+
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List what coordinates are made of, the count left out."""
         if self.coordinates == "declared":
@@ -622,6 +632,8 @@ class Preconditioned:
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the estimates, the inner solver's releases with the rest of mu^2, and a count where n is private."""
+        if self.coordinates == "training":
+            return self.solver.plan(domain, loss, penalty)
         self._check(domain, loss)
         estimates, inner = self.releases(domain, loss), self._inner_plan(domain, loss, penalty)
         asked = [replace(release, clip=None) for release in inner.releases]  # rows' lengths are not known yet
@@ -710,6 +722,9 @@ class Preconditioned:
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Estimate the map, recode the records, solve, and map the coefficients back."""
+        if self.coordinates == "training":
+            found, _ = self._shrunk(self.solver.solve(curator, penalty, progress), curator, curator.domain, penalty)
+            return found if penalty.ridge else replace(found, coefficients=penalty.prox(found.coefficients, 0.0))
         with on_one_thread(curator.domain.n_features):
             n, admitted, loss = public_count(curator), curator.domain, curator.loss
             estimate = self.estimate(curator, n)
@@ -717,22 +732,44 @@ class Preconditioned:
             rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
             curator.recode(recoding, loss=rescaled, typical=estimate.typical)
             inner = self.solver.solve(curator, self._penalty(penalty, recoding, admitted), progress)
-            if self.denoise:
-                centered = self.coordinates != "declared" and penalty.strong_convexity < WEAK
-                inner = shrunk(inner, curator, intercept=admitted.intercept, slopes=centered)
             smooth = penalty.ridge
+            inner, doubt = self._shrunk(inner, curator, admitted, penalty, estimate)
             extra = (
                 0.0 if smooth or not admitted.intercept else estimate.target.noise
             )  # corners may keep a wrong center
             trace = StageTrace(inner, recoding, admitted, curator.loss, estimate.spectrum, extra)
             w = recoding.coefficients(inner.coefficients)
             w = w if smooth else penalty.prox(w, 0.0)  # into a box; moves nothing else
-            moves = not isinstance(curator.plan, AdaptivePlan) and self._shift_releases(admitted, curator.loss, penalty)
-            if curator.noise_multiplier and moves:
-                return self._shifted(curator, penalty, estimate, inner.coefficients, trace, n)
+            if self._moves_intercept(curator, admitted, penalty):
+                return self._shifted(curator, penalty, estimate, inner.coefficients, trace, n, doubt)
             if curator.noise_multiplier == 0 or not self._calibrates(curator.loss, curator.plan.releases):
                 return Solution(w, trace, estimate)
-            return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n)
+            return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n, doubt)
+
+    def _shrunk(
+        self, found: Solution, curator: "Curator", admitted: Domain, penalty: Penalty, estimate: Estimate | None = None
+    ) -> tuple[Solution, float | None]:
+        """Take out what is noise; an intercept that is moved later keeps its own, which is returned.
+
+        A strong penalty shrinks slopes itself.
+        """
+        if not self.denoise:
+            return found, None
+        middle, spectrum = None, None if estimate is None else estimate.spectrum
+        if admitted.ranges is not None and (self.coordinates in ("declared", "training") or not admitted.intercept):
+            middle = admitted.ranges.mean(axis=1)
+            middle = middle if estimate is None else (middle - estimate.recoding.center) / estimate.recoding.scale
+        seen = noise_in(found, curator, spectrum, middle, intercept=admitted.intercept)
+        if seen is None:
+            return found, None
+        weak, moves = penalty.strong_convexity < WEAK, self._moves_intercept(curator, admitted, penalty)
+        left = shrunk(found, curator, seen, slopes=weak, intercept=not (moves and weak))
+        return left, seen.intercept if weak else None
+
+    def _moves_intercept(self, curator: "Curator", admitted: Domain, penalty: Penalty) -> bool:
+        """Say whether a mean of residuals moves the intercept at last."""
+        planned = not isinstance(curator.plan, AdaptivePlan) and self._shift_releases(admitted, curator.loss, penalty)
+        return bool(planned) and curator.noise_multiplier > 0
 
     def estimate(self, curator: "Curator", n: float) -> Estimate:
         """Ask for the estimates, and make a map of them; records are recoded afterwards."""
@@ -753,7 +790,9 @@ class Preconditioned:
         squares = np.append(features.squares / longest**2, standard.constant**2)[: admitted.n_features]
         if noiseless:  # nothing is shrunk; 4: a feature's square from its center, SQUARES: what shrinking squares left
             return Estimate(standard, Typical(None, 4.0 / SQUARES, squares), target=target)
-        return Estimate(standard, Typical(1.0, 1.0, np.minimum(squares, 1.0)), target=target)
+        squares = np.minimum(squares, 1.0)
+        likely = squares if features.likely is None else np.append(features.likely / longest**2, squares[-1:])
+        return Estimate(standard, Typical(1.0, 1.0, squares, likely[: len(squares)]), target=target)
 
     def _whitened(
         self, curator: "Curator", admitted: Domain, standard: Recoding, target: "Target", n: float
@@ -805,7 +844,14 @@ class Preconditioned:
         return length
 
     def _calibrated(
-        self, curator: "Curator", penalty: Penalty, estimate: Estimate, v: Floats, trace: StageTrace, n: float
+        self,
+        curator: "Curator",
+        penalty: Penalty,
+        estimate: Estimate,
+        v: Floats,
+        trace: StageTrace,
+        n: float,
+        doubt: float | None,
     ) -> Solution:
         """Bring the margins of coefficients v back to scale, by one more gradient."""
         assert estimate.spectrum is not None
@@ -815,15 +861,24 @@ class Preconditioned:
         noise = math.hypot(Noise.of(curator, "noisy_gradient").deviation(), sampled) / (fraction * n)
         moved = calibrate(
             curator, curator.loss, estimate.recoding, v, mean=mean, deviation=deviation,
-            clip=CLASSES.length, noises=[noise], penalty=penalty, n=fraction * n,
+            clip=CLASSES.length, noises=[noise], penalty=penalty, n=fraction * n, step_noise=doubt,
         )  # fmt: skip
         return Solution(moved.coefficients, CalibratedTrace(trace, moved.share, moved.deviations), estimate)
 
     def _shifted(
-        self, curator: "Curator", penalty: Penalty, estimate: Estimate, v: Floats, trace: StageTrace, n: float
+        self,
+        curator: "Curator",
+        penalty: Penalty,
+        estimate: Estimate,
+        v: Floats,
+        trace: StageTrace,
+        n: float,
+        doubt: float | None,
     ) -> Solution:
         """Move the intercept of coefficients v by a noisy mean of residuals, weighed against that clips move it little.
 
+        With its noise, ``doubt``, what is noise in both is taken out of what is predicted at the center of the rows,
+        from the middle of the target's range.
         Rows are recoded to their prediction and a constant 1, whose entry of the gradient that mean is.
         """
         assert self.shift_clip is not None
@@ -834,11 +889,24 @@ class Preconditioned:
             answer = curator.noisy_coordinate_gradient(np.array([1.0, 0.0]), 1, clips=self.shift_clip)
         noise = noises(curator, "noisy_coordinate_gradient")[-1] * self.shift_clip / n
         strength = penalty.strong_convexity
-        weight = NUMBERS.shift**2 / (NUMBERS.shift**2 + noise**2) / (1.0 + strength)
+        doubt = None if doubt is None else doubt * math.sqrt(estimate.typical.squares[-1])
+        before, doubted = NUMBERS.shift**2 + (doubt or 0.0) ** 2, math.hypot(noise, math.exp(-1.0 - self.shift_clip))
+        weight = before / (before + noise**2) / (1.0 + strength)
         w[-1] -= weight * (float(answer[0]) / n * unit + strength * w[-1])
+        if doubt is not None:
+            left = math.sqrt(weight) * doubted
+            middle = sum(trace.admitted.target_range or (0.0, 0.0)) / 2.0
+            at_center = (recoding.center @ w[:-1] + w[-1] - middle) / unit
+            w[-1] += unit * (float(kept(np.array([at_center / left]))[0]) * left - at_center)
         added = np.zeros_like(w)
         added[-1] = weight * noise * unit
         return Solution(w, CalibratedTrace(trace, 1.0, added), estimate)
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Preconditioned":
+        """Fill what the solver leaves open, where records stay as they are."""
+        if self.coordinates != "training":
+            return self
+        return replace(self, solver=filled(self.solver, domain, loss, penalty, budget))
 
     def settings(self) -> dict[str, object]:
         """Return its public settings and the inner solver's, for the certificate."""

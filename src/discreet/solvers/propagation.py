@@ -117,13 +117,15 @@ def posterior_weights(
     most: float = math.inf,
     least: float = 0.0,
     prior: float = 0.0,
+    odds: float = 0.0,
 ) -> Floats:
     """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
 
     Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l. The mixture's
     mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise. No x is
     below ``least``: 1 / n, the sampling error, by which an optimum differs from any guess. ``prior`` entries without
-    signal are counted in addition: few entries alone would find a variance in their noise.
+    signal are counted in addition: few entries alone would find a variance in their noise. ``odds`` are those against
+    that there is anything but noise, before q was seen.
     """
     if noise == 0:
         return np.asarray(1.0 / values)
@@ -143,7 +145,11 @@ def posterior_weights(
     if mean > most:
         weights *= most / mean
         weights[0] += 1.0 - float(weights.sum())
-    return np.asarray((_posterior(weights, likelihood) * (x[:, None] / variances)).sum(axis=0))
+    left = np.asarray((_posterior(weights, likelihood) * (x[:, None] / variances)).sum(axis=0))
+    if odds:
+        likelier = float((np.log(weights @ likelihood[:, known]) + logs.max(axis=0)[known] - logs[0, known]).sum())
+        left /= 1.0 + odds * math.exp(-likelier)
+    return left
 
 
 def _posterior(weights: Floats, likelihood: Floats) -> Floats:

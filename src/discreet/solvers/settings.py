@@ -281,6 +281,8 @@ TARGET_UNIT, SLOPE_UNIT = 0.15, 0.3
 """A number's deviation in half-ranges, and in typical slopes."""
 ESTIMATED = 0.63
 """What estimates leave the steps of mu^2."""
+ANCHORS = 0.8
+"""What svrg's anchors get of mu^2: their noise, which stays for an epoch, is that of as many gradients as steps."""
 CHANGES = 0.25
 """What svrg's anchors and changes are worth of gradients, of mu^2."""
 SHIFTED = 0.3
@@ -426,7 +428,12 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", 
     momentum = facts.value("whitened.momentum")
     found = Best(facts.count("whitened.n_steps"), facts.value("whitened.clip") * facts.slope, 1.0)
     depends = facts.domain.n_outputs > 1 or facts.penalty.strong_convexity >= STRONG
-    if facts.is_regression or (depends and not epochs):
+    if facts.is_regression and epochs:
+        count, share = facts.count("svrg.anchors") * facts.count("svrg.inner"), ESTIMATED * ANCHORS
+        found = best_of(
+            facts, whitened_rows(facts), share=share, bias=facts.bias, momentum=_epoch_momentum(facts), counts=(count,)
+        )
+    elif facts.is_regression or (depends and not epochs):
         found = best_of(
             facts, whitened_rows(facts), share=ESTIMATED, bias=facts.bias, momentum=momentum, average="tail"
         )
@@ -526,9 +533,14 @@ def _pure_steps(facts: Facts) -> "GradientDescent":
     )
 
 
+def as_declared(facts: Facts, solver: Solver) -> Solver:
+    """Return a solver in plain declared coordinates, whose result is shrunk where there is noise."""
+    return Preconditioned(solver, "training", denoise=True) if facts.budget.is_private else solver
+
+
 def gd(facts: Facts) -> Solver:
     """Return full-batch steps."""
-    return descent(facts, lambda steps: steps) or plain_steps(facts)
+    return descent(facts, lambda steps: steps) or as_declared(facts, plain_steps(facts))
 
 
 def sgd(facts: Facts) -> Solver:
@@ -548,7 +560,11 @@ def sgd(facts: Facts) -> Solver:
             share = max(share, min(1.0, LEAST_SAMPLE * spent / math.sqrt(steps.n_steps)))
         return StochasticGradientDescent(**vars(steps), sampling_probability=share)
 
-    return descent(facts, sampled) or sampled(plain_steps(facts))
+    return descent(facts, sampled) or as_declared(facts, sampled(plain_steps(facts)))
+
+
+def _epoch_momentum(facts: Facts) -> float:
+    return facts.value("whitened.momentum") if facts.count("svrg.inner") > 2 else 0.0
 
 
 def svrg(facts: Facts) -> Solver:
@@ -573,8 +589,8 @@ def svrg(facts: Facts) -> Solver:
             facts.count("svrg.anchors"),
             inner,
             sampling_probability=0.3 if inner > 1 else 1.0,
-            momentum=facts.value("whitened.momentum") if inner > 2 else 0.0,
-            anchor_share=0.8,
+            momentum=_epoch_momentum(facts),
+            anchor_share=ANCHORS,
             relative_clip=steps.relative_clip,
             relative_step=steps.relative_step,
             radius=steps.radius,
@@ -585,7 +601,8 @@ def svrg(facts: Facts) -> Solver:
         return recoded
     steps = plain_steps(facts)
     if budget.is_pure and not is_wide(domain):
-        return VarianceReducedDescent(steps.n_steps, 1, clip=steps.clip, step_size=steps.step_size)
+        anchors = VarianceReducedDescent(steps.n_steps, 1, clip=steps.clip, step_size=steps.step_size)
+        return as_declared(facts, anchors)
     epochs, step, clip = round(within(3, facts.value("plain.n_steps") ** 2 / 2000, 20)), steps.step_size, steps.clip
     if facts.is_regression and not is_wide(domain):
         found = plain_best(facts, "nesterov", (6 * epochs,), share=CHANGES)
@@ -593,7 +610,8 @@ def svrg(facts: Facts) -> Solver:
     if loss.movable_target:  # changes of residuals are not cut off as gradients are: steps for the longest rows
         step = min(step or typical_step(domain, loss, budget), 1.0 / gradient_smoothness(loss, domain))
     batch = float(min(domain.n, max(BATCH, domain.n / 10)))
-    return VarianceReducedDescent(epochs, 6, clip=clip, batch_size=batch, step_size=step, momentum="nesterov")
+    inner = VarianceReducedDescent(epochs, 6, clip=clip, batch_size=batch, step_size=step, momentum="nesterov")
+    return as_declared(facts, inner)
 
 
 def agd(facts: Facts) -> Solver:
@@ -617,8 +635,9 @@ def agd(facts: Facts) -> Solver:
     plain = AdaptiveDescent(largest_step=2.0 / typical_row_norm(facts.domain), average="tail")
     is_planned = facts.is_regression and facts.budget.is_private and not facts.budget.is_pure
     if not is_planned or is_wide(facts.domain):
-        return plain
-    return replace(plain, clip=plain_best(facts, "nesterov").clip * typical_row_norm(facts.domain))
+        return as_declared(facts, plain)
+    clip = plain_best(facts, "nesterov").clip * typical_row_norm(facts.domain)
+    return as_declared(facts, replace(plain, clip=clip))
 
 
 # --- coordinate methods ----------------------------------------------------------------------------------
@@ -641,7 +660,7 @@ def cd(facts: Facts) -> Solver:
     from discreet.solvers.coordinate_geometry import Geometry
 
     if not _recodes_coordinates(facts):
-        return plain_cd(facts)
+        return as_declared(facts, plain_cd(facts))
     domain = facts.domain
     average = "uniform" if facts.penalty.ridge else "last"  # a mean of iterates has no exact zeros
     weak = facts.signal.per_row / SEEN_BY_CD
@@ -697,7 +716,7 @@ def gcd(facts: Facts) -> Solver:
     from discreet.solvers.gcd import GreedyCoordinateDescent
 
     if facts.penalty.l1_l2 is None or not _recodes_coordinates(facts):
-        return plain_gcd(facts)
+        return as_declared(facts, plain_gcd(facts))
     if facts.signal.per_row < SEEN_BY_GCD:
         geometry = Geometry(relative_clip=facts.value("gcd.few_clip"))
         few = replace(plain_gcd(facts), geometry=geometry, backtrack=True)
@@ -729,7 +748,7 @@ def plain_gcd(facts: Facts) -> "GreedyCoordinateDescent":
 # --- one-shot methods ------------------------------------------------------------------------------------
 
 
-def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
+def one_shot(facts: Facts, method: type[P]) -> Solver:
     """Return output or objective perturbation on standardized rows of length 1; by itself where these cannot be had.
 
     The clip and lambda are those of least predicted excess.
@@ -738,7 +757,7 @@ def one_shot(facts: Facts, method: type[P]) -> "Preconditioned | P":
     has_count = domain.n is not None and not domain.grouped
     is_hidden = domain.sparse and signal.single_per_row < SEEN_SPARSE
     if not facts.can_recode or not has_count or is_hidden or not facts.penalty.ridge:
-        return plain_shot(facts, method)
+        return as_declared(facts, plain_shot(facts, method))
     lengths, least = facts.value("one_shot.lengths"), facts.value("one_shot.least_scale")
     shift = facts.shift_clip if method.name == "output" else None
     unit, ridge = 1.0 / (domain.n_features * lengths**2), facts.penalty.strong_convexity

@@ -1,32 +1,38 @@
 """Shrink what was released by what is noise in it. Post-processing: it costs no budget.
 
-Noise is known: its variance follows from the plan and from the steps that were taken (``traces``). With s its deviation
-
-    intercept   v_0 max(0, 1 - (2 s / v_0)^2): within two deviations it is taken for where the steps started
-                (the garrote of Breiman 1995)
-    slopes      E[v_j | v], by empirical Bayes (``posterior_weights``), where columns were centered, so that
-                predictions keep their mean; elsewhere those of numbers are 0 if all of them together are noise
+Noise is known: its variance follows from the plan and from the steps that were taken (``traces``). What a slope or an
+intercept says beyond its noise is kept: E[v_j | v], by empirical Bayes (``posterior_weights``). That there is anything
+but noise must be ``ODDS`` times likelier than that there is not: one entry, or a few, must stand out clearly.
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from discreet.bounds import Domain
+from discreet.losses.base import Loss
 from discreet.solvers.base import Solution
 from discreet.solvers.propagation import posterior_weights
+from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Spectrum
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
 HIDDEN = 2.0
-"""An intercept within this many deviations of its noise is taken for none."""
+"""A mean within this many deviations of its noise is taken for none."""
+ODDS = 10.0
+"""Against that slopes, or an intercept, are not where steps started."""
 CURVED = 0.25
 """The mean curvature of a loss over its largest, as far as clips and columns in wide ranges leave it."""
+USUAL = 0.16
+"""The mean square of a feature in a range that fits it, over the square of its bound."""
 PREDICTED = {"classification": 4.0, "regression": 1.0}
 """How large the variance of a predictor mostly is at most: log odds of 2, or that of a standardized number."""
+TURNED = 1e-12
+"""Directions that are closer than this are the same, in squared distance."""
 LEAST = 1e-100
 """Divides, where all else may be 0; what it divides has a square."""
 
@@ -40,40 +46,118 @@ class Forgetting(Protocol):
         ...
 
 
-def shrunk(found: Solution, curator: "Curator", *, intercept: bool, slopes: bool) -> Solution:
-    """Return a solution in recoded coordinates without what is noise in its intercept, and in its ``slopes``.
+@dataclass(frozen=True)
+class Seen:
+    """Directions of slopes in which noise is independent, as columns, its deviation in each, and the intercept's.
 
-    Its trace stays that of the coefficients as they were released. Losses with a log link start far from where they
-    end, so that nothing is shrunk to the start.
+    ``squares`` are the mean squares of rows along the directions.
+    """
+
+    axes: Floats
+    slopes: Floats
+    squares: Floats
+    intercept: float
+
+
+def noise_in(
+    found: Solution, curator: "Curator", spectrum: Spectrum | None, middle: Floats | None, *, intercept: bool
+) -> Seen | None:
+    """Return the noise of what a solver found, where it is known: along the rows' second moment if that is.
+
+    A direction forgets noise as far as the mean loss is curved along it. Where rows are not centered, what slopes have
+    of an intercept they have along the ``middle`` of the ranges.
     """
     domain, loss, trace = curator.domain, curator.loss, found.trace
-    if loss.log_link or domain.typical is None or not isinstance(trace, Forgetting) or not curator.noise_multiplier:
-        return found
-    typical = domain.typical
-    squares = typical.squares if typical.likely is None else typical.likely
-    noise = np.sqrt(trace.variances(CURVED * loss.smoothness * squares))
-    if not np.isfinite(noise).all():
-        return found
-    start, features = domain.starting_point, len(squares) - intercept
-    units = np.maximum(noise, LEAST)[:, None]
-    v = (found.coefficients - start).reshape(len(squares), -1) / units
-    moved = noise[:features] > 0  # greedy steps leave most where they were
-    if slopes and features:
-        most = PREDICTED[loss.task] / max(float(squares[:features] @ np.square(noise[:features])), LEAST)
-        flat = v[:features].ravel()
-        v[:features] = (posterior_weights(flat, np.ones(flat.size), 1.0, most=most) * flat).reshape(features, -1)
-    elif typical.likely is not None and intercept and loss.task == "regression" and is_noise(v[:features][moved]):
-        v[:features] = 0.0
-    if intercept:
-        v[-1] = garrote(v[-1], 1.0)
-    return replace(found, coefficients=start + (v * units).reshape(start.shape))
+    if not isinstance(trace, Forgetting) or not curator.noise_multiplier:
+        return None
+    left, features = bend_of(loss, domain) * curved(trace, loss, domain), domain.n_features - intercept
+    if spectrum is None or isinstance(trace, CoordinateTrace):
+        turns = middle is not None and not isinstance(trace, CoordinateTrace)
+        squares, axes = mean_squares(domain), axes_from(middle) if turns else np.eye(features)
+        variances = trace.variances(left * squares)
+        squares, variances = (
+            np.append(np.square(axes).T @ part[:features], part[features:]) for part in (squares, variances)
+        )
+    else:
+        moment = (spectrum.vectors * spectrum.shares) @ spectrum.vectors.T
+        values, axes = np.linalg.eigh(moment[:features, :features])
+        squares = np.maximum(np.append(values, np.diag(moment)[features:]), 0.0)
+        variances = trace.variances(left * squares)
+    level = np.square(level_zone(trace, loss, domain)) / np.maximum(squares, LEAST)
+    if intercept and loss.n_outputs == 1 and found.coefficients[-1] ** 2 > level[-1]:  # most margins are beyond it
+        level[:features] = 0.0
+    variances = np.minimum(variances + level, trace.variances(np.zeros_like(squares)))
+    if not np.isfinite(variances).all():
+        return None
+    noise = np.sqrt(variances)
+    return Seen(axes, noise[:features], squares[:features], float(noise[-1]))
 
 
-def is_noise(v: Floats) -> bool:
-    """Say whether the squares of entries with noise of deviation 1 add up to no more than noise alone may."""
-    return float(np.square(v).sum()) < v.size + HIDDEN * math.sqrt(2.0 * v.size)
+def axes_from(direction: Floats) -> Floats:
+    """Return orthogonal axes, as columns, of which the first has this direction: a reflection."""
+    away = direction / max(float(np.linalg.norm(direction)), LEAST)
+    away[0] -= 1.0
+    square = float(away @ away)
+    return np.eye(len(direction)) - (2.0 / square if square > TURNED else 0.0) * np.outer(away, away)
+
+
+def mean_squares(domain: Domain) -> Floats:
+    """Return the mean squares of columns, as estimated; else usual ones of declared ranges, many of which are wide."""
+    if domain.typical is not None:
+        return domain.typical.squares if domain.typical.likely is None else domain.typical.likely
+    usual = np.full(domain.n_features, USUAL)
+    usual[domain.n_features - domain.intercept :] = 1.0
+    return np.asarray(usual * np.square(domain.feature_bounds))
+
+
+def bend_of(loss: Loss, domain: Domain) -> float:
+    """Return the largest curvature; of counts, whose declared ranges are wide, a typical one."""
+    return float(loss.typical_curvature(domain.target_bound) if loss.log_link else loss.smoothness)
+
+
+def curved(trace: object, loss: Loss, domain: Domain) -> float:
+    """Return the mean curvature over that: of numbers what clips leave of normal errors of deviation 1."""
+    length = None if domain.typical is None else domain.typical.norm
+    if loss.movable_target and isinstance(trace, DescentTrace | EpochsTrace) and length is not None:
+        return math.erf(trace.clip / (math.sqrt(2.0) * length))
+    return CURVED
+
+
+def level_zone(trace: object, loss: Loss, domain: Domain) -> float:
+    """Return up to which margins both classes have clipped slopes, so that clipped gradients do not tell them apart."""
+    length = None if domain.typical is None else domain.typical.norm
+    if not loss.sigmoid_link or length is None or not isinstance(trace, DescentTrace | EpochsTrace):
+        return 0.0
+    slope = trace.clip / length
+    return max(0.0, math.log((1.0 - slope) / slope)) if slope < 1 else 0.0
+
+
+def shrunk(found: Solution, curator: "Curator", seen: Seen, *, slopes: bool = True, intercept: bool = True) -> Solution:
+    """Return a solution without what is noise in its slopes, its intercept, or both, from where steps started.
+
+    Its trace stays that of the coefficients as they were released. The intercept of losses with a log link starts far
+    from where it ends, and stays.
+    """
+    loss, start, features = curator.loss, curator.domain.starting_point, len(seen.slopes)
+    v = (found.coefficients - start).reshape(len(start), -1)
+    moved = seen.slopes > 0  # greedy steps leave most where they were
+    if slopes and moved.any():
+        along, noise = seen.axes.T @ v[:features], seen.slopes[moved, None]
+        most = PREDICTED[loss.task] / max(float(seen.squares @ np.square(seen.slopes)), LEAST)
+        along[moved] = noise * kept(along[moved] / noise, most)
+        v[:features] = seen.axes @ along
+    if intercept and len(v) > features and seen.intercept > 0 and not loss.log_link:
+        v[-1] = seen.intercept * kept(v[-1] / seen.intercept)
+    return replace(found, coefficients=start + v.reshape(start.shape))
+
+
+def kept(v: Floats, most: float = math.inf) -> Floats:
+    """Return what is left of entries with noise of deviation 1."""
+    flat = v.ravel()
+    weights = posterior_weights(flat, np.ones(flat.size), 1.0, most=most, odds=ODDS)
+    return np.asarray((weights * flat).reshape(v.shape))
 
 
 def garrote(v: Floats, noise: float) -> Floats:
-    """Return what is left of numbers with this noise: nothing of what is within two deviations of it."""
+    """Return what is left of numbers with this noise: nothing of what is within two deviations of it (Breiman 1995)."""
     return np.asarray(np.maximum(np.square(v) - (HIDDEN * noise) ** 2, 0.0) / np.where(v == 0, 1.0, v))
