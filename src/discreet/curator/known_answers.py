@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,8 @@ TARGETS = np.array([1.0, -1.0, 1.0, 0.0, -1.0])
 STARTS, SHARES = np.array([0, 2, 3, 5]), np.array([2, 2, 1, 2, 2])
 """Where the rows of three persons begin, and how many rows the person behind each row has."""
 SIZE = ROWS.shape[1]
+STEEPER = 5
+"""Bits by which margins are larger when a question is asked again: beyond where losses change their form."""
 
 _BOUND, _REACH = 1 << 34, 20000.0
 
@@ -118,8 +121,9 @@ def check_kernels(loss: Loss, *, sparse: bool, sampled: bool) -> None:
     """Raise ``StaleKernels`` unless gradients' sums, over all or ``sampled`` records, agree with their source."""
     from discreet.curator.queries.gradients import GradientQuery
 
-    units = np.array([0, 2]) if sampled else None
-    _check_question(GradientQuery(_two_points(loss)[0], loss, _BOUND, 2.0**21, units=units), sparse)
+    units, point = np.array([0, 2]) if sampled else None, _two_points(loss)[0]
+    for bits in (point.shift, point.shift - STEEPER):
+        _check_question(GradientQuery(replace(point, shift=bits), loss, _BOUND, 2.0**21, units=units), sparse)
 
 
 def known_sum(loss: Loss) -> list[list[int]]:
@@ -212,8 +216,11 @@ def check_effect_kernels(loss: Loss) -> None:
     from discreet.curator.queries import effects
 
     signs = 1 - 2 * (np.arange(loss.n_outputs) % 2)
-    point = (Weights(np.outer(signs, [9, -5, 3, 2, 7]).astype(np.int32), 5), loss, _BOUND)
-    _check_question(effects.WeightedGradientQuery(*point, 2.0**19, _REACH), False)
+    weights = Weights(np.outer(signs, [9, -5, 3, 2, 7]).astype(np.int32), 5)
+    point = (weights, loss, _BOUND)
+    for bits in (weights.shift, weights.shift - STEEPER):
+        query = effects.WeightedGradientQuery(replace(weights, shift=bits), loss, _BOUND, 2.0**19, _REACH)
+        _check_question(query, False)
     if loss.n_outputs > 1 and not loss.softmax_link:
         return
     lengths, hessians, scores = (s * np.array([0.3, 0.7, 1.3]) for s in (_REACH, 0.1 * _REACH**2, 0.5 * _REACH))
