@@ -22,7 +22,7 @@ def test_this_installation_passes(run):
 def test_what_fits_run_is_compiled_first_where_asked(run, monkeypatch):
     fits = {"gd": compiling.TWO_CLASSES["two classes, gd"], "a table": compiling.OTHERS["a table file"]}
     monkeypatch.setattr(compiling.compile_kernels, "__defaults__", (fits,))
-    monkeypatch.setattr(known_draws, "sampler_checks", lambda draws: iter(()))
+    monkeypatch.setattr("discreet.curator.sampler_checks", lambda draws: iter(()))
     result = run("selftest", "--compile")
     assert result.exit_code == 0, result.output
     assert "functions compiled\n" in result.stdout
@@ -32,7 +32,7 @@ def test_what_fits_run_is_compiled_first_where_asked(run, monkeypatch):
 
 
 def test_a_failed_check_is_exit_code_one(run, monkeypatch):
-    monkeypatch.setattr(known_draws, "sampler_checks", lambda draws: iter([Check("noise", False, "p = 0")]))
+    monkeypatch.setattr("discreet.curator.sampler_checks", lambda draws: iter([Check("noise", False, "p = 0")]))
     result = run("selftest")
     assert result.exit_code == 1
     assert "FAIL" in result.stdout

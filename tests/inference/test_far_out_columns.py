@@ -104,6 +104,6 @@ def test_counts_that_do_not_stand_out_are_none():
 def test_fits_that_count_far_out_rows_replay_on_neighbors(name, relation, monkeypatch):
     """Columns count as far out from a small size on, so that every fit asks how many rows are."""
     monkeypatch.setattr("discreet.inference.estimate.FAR_OUT", 0.01)
-    fit = fit_of(name, "auto", relation, epsilon=4000.0, inference="sandwich")
+    fit = fit_of(name, "auto", relation, epsilon=4000.0, inference="sandwich", even_if_empty=True)
     pairs = list(neighbor_pairs(*table(name), relation=relation, bounds=bounds_of(name)))
     assert 0.1 < worst_ratio(fit, pairs[::6], relation) <= 1.0

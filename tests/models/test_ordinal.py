@@ -65,7 +65,7 @@ def minimizer(X, y, weights=None, offsets=0.0):
 def test_without_noise_it_is_the_minimizer_and_near_the_likeliest_model():
     X, y = records()
     model = estimator(1e6).fit(X, y)
-    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), minimizer(X, y), atol=1e-4)
+    np.testing.assert_allclose(np.append(model.coef_[0], model.intercept_), minimizer(X, y), atol=2e-4)
     assert (model.coef_ == model.coef_[0]).all()
     ordered = pytest.importorskip("statsmodels.miscmodels.ordinal_model").OrderedModel
     places = np.array([CLASSES.index(label) for label in y])
