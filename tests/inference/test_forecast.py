@@ -181,7 +181,8 @@ def test_what_a_fit_refuses_is_refused():
     assert DPLasso(1.0).forecast_effects(50_000, 5, standard_error=0.1).rows_needed is None
     three = DPLogisticRegression(1.0, classes=(0, 1, 2)).forecast_effects(50_000, 5, mean=0.1)
     assert three.asked.chance > 0.9
-    assert 0.03 < three.asked.se < 0.2, "against the first class, for a column of variance 1"
+    plain = math.sqrt((1 / 0.45 + 1 / 0.45) / 50_000)  # of the third class, for a variance of 1
+    assert plain < three.asked.se < 5 * plain, "against the first class"
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0])

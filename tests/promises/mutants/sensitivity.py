@@ -315,7 +315,7 @@ MUTANTS = (
         "curator/queries/moments.py",
         "return np.minimum(_most(engine, query.scale), limits)",
         "return _most(engine, query.scale)",
-        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_second_moment-recoded-zero_out-True]",
+        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_second_moment-recoded-replace_one-True]",
         "assert",
     ),
     bug(
@@ -333,7 +333,7 @@ MUTANTS = (
         "curator/queries/moments.py",
         "squared = np.square(np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST))",
         "squared = np.minimum(records.sums if query.use_l1 else records.norms, _LONGEST)",
-        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_second_moment-recoded-zero_out-True]",
+        f"{_MOMENTS}::{_UP_TO_THE_BOUND}[noisy_second_moment-recoded-replace_one-True]",
         "assert",
     ),
     bug(
