@@ -12,6 +12,7 @@ from discreet.budget import Budget
 from discreet.curator import PrivateData
 from discreet.errors import PlanViolation
 from discreet.losses import Squared
+from discreet.penalties import NoPenalty
 from discreet.solvers import ExactMinimizer
 
 rng = np.random.default_rng(0)
@@ -51,3 +52,11 @@ def test_a_budget_refuses_it_before_anything_is_charged(tmp_path):
     with pytest.raises(PlanViolation, match="epsilon=inf"):
         data.open(priced, Squared())
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_it_is_refused_where_it_is_asked_too():
+    data = PrivateData(X, Y, Bounds(1.0, target=(-1, 1)), ledger=False)
+    curator = data.open(price_plan(Plan([Release("exact_minimizer", 1)]), Budget(math.inf, 1e-6)), Squared())
+    curator._session.budget = Budget(1.0, 1e-6)  # as if a plan had come past the check
+    with pytest.raises(PlanViolation, match="epsilon=inf"):
+        curator.exact_minimizer(NoPenalty(), n=60.0, n_steps=1)

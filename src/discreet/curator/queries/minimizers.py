@@ -331,8 +331,10 @@ def exact_minimizer(session: Session, penalty: Penalty, *, n: float, n_steps: in
     -------
     Sensitivity: unbounded. Mechanism: none.
     Event: none. A plan with this query opens without privacy alone (``check_answers_match_prices``).
-    Conditions: epsilon is infinite.
+    Conditions: epsilon is infinite, which is checked here too.
     """
+    if session.budget.is_private:
+        raise PlanViolation("exact_minimizer adds no noise: ask for it with epsilon=inf alone")
     loss, domain = session.loss, session.domain
     session.spend("exact_minimizer")
     smooth = session.engine.whole().smooth
