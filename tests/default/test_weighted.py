@@ -4,10 +4,11 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from discreet import DPLinearSVC, DPLogisticRegression
 from discreet.default import Recipe, Shares
-from discreet.default.weighted import damping, edges_to, end
+from discreet.default.weighted import Metric, Pooled, damping, edges_to, end
 from discreet.testing import seeded
 from tests.covering import covering
 
@@ -109,6 +110,22 @@ def test_the_bias_of_several_classes_goes_with_signal():
     assert found[64.0][1] < 5e-4
 
 
+@pytest.mark.parametrize("shares", [[0.9, 0.1], [0.6, 0.3, 0.1]], ids=["two classes", "three"])
+def test_noise_hardly_moves_the_coefficients_of_rare_cells(shares):
+    """Cells of 60 to 280 rows that say nothing: what each Newton step would let through by chance does not add up."""
+    rng, n, classes = np.random.default_rng(0), 14_000, range(len(shares))
+    X = (rng.random((n, 5)) < [0.02, 0.015, 0.01, 0.006, 0.004]).astype(float)
+    y = rng.choice(classes, n, p=shares)
+    trivial, lost = -np.log(np.bincount(y) / n)[y].mean(), []
+    for seed in range(6):
+        facts = {"bounds": [(0, 1)] * 5, "classes": tuple(classes), "neighbors": "zero_out", "ledger": False}
+        with seeded(seed):
+            model = DPLogisticRegression(1.0, 1e-8, **facts).fit(X, y)
+        assert model.certificate_.solver["n_newton"] > 0
+        lost.append(-np.log(model.predict_proba(X)[np.arange(n), y]).mean() - trivial)
+    assert np.mean(lost) < 0.006
+
+
 def test_the_end_is_the_edge_of_the_last_shell_with_a_record():
     edges = edges_to(8.0, 1.0)
     assert edges[0] <= 1.0 < edges[1]
@@ -142,3 +159,22 @@ def test_limits_are_where_rows_end_where_counts_tell_single_rows():
     shares = model.certificate_.solver["shares"]
     assert 0 < shares["sizes"] <= shares["newton"]
     assert model_of(epsilon=100.0).fit(X, y).certificate_.solver["shares"]["sizes"] == 0
+
+
+def test_newton_steps_add_up_to_the_least_noise():
+    """Steps that agree but for noise are weighed by it; where one leads elsewhere, those before are forgotten."""
+    rng = np.random.default_rng(1)
+    vectors = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    metric = Metric(np.array([0.1, 0.2, 0.4]), vectors, 0.0)
+    optimum, noises, ends, claimed = np.array([1.0, -2.0, 0.5]), (0.4, 0.2, 0.1), [], 0.0
+    for _ in range(2000):
+        pooled = Pooled(np.zeros(3))
+        for noise in noises:
+            there = optimum + vectors @ (rng.normal(0, noise, 3) / metric.safe)
+            claimed = pooled.add(there, metric, noise)
+        ends.append(metric.safe * (vectors.T @ (pooled.mean - optimum)))
+    deviation, alone = np.std(ends), noises[-1]
+    assert deviation < 0.97 * alone
+    assert np.mean(claimed) < alone
+    pooled.add(optimum + 50.0, metric, 0.1)
+    np.testing.assert_allclose(pooled.mean, optimum + 50.0, atol=0.1)

@@ -11,7 +11,8 @@
     calibration   scale and shift of the predictor y.v, by two noisy gradients in two unknowns (``calibration``)
     weighted      slopes are not clipped any more, and more rows count in full
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
-      newton      L = noisy Hessian of the weighted losses at v + edge;   v <- v - d L^{-1} g, each g with less noise;
+      newton      L = noisy Hessian of the weighted losses at v + edge;   z = v - L^{-1} g, each g with less noise;
+                  v <- v_0 + d (the z so far, weighed by their noise, - v_0), v_0 being where these steps began;
                   a loss that bends has a new L after every few steps
                   g = noisy weighted gradient + penalty'; L has the penalty's Hessian too
       sizes       where noisy counts tell single rows: R and all limits are where rows, gradients and Hessians end
@@ -23,8 +24,8 @@ travel far, and a direction that noise hides hardly moves. weight_i = min(1, R /
 stay whole; numbers are shrunk with their rows, which weighs them too. Clips bias what the steps find. Calibration takes
 most of that back, weighted steps all of it, and what weights did as the signal widens R; they cut slopes of an
 unbounded loss at ``slope_limit`` deviations. The first of these cannot diverge, whatever the table is, as their L
-bounds the Hessian; b_t is Nesterov's momentum. The last forget the noise of all before them. d filters what is noise
-(``posterior_weights``).
+bounds the Hessian; b_t is Nesterov's momentum. d filters what is noise (``posterior_weights``): Newton steps forget the
+noise of all before them where they tell anything, and leave a coefficient where it was where they do not.
 For K classes v has K columns.
 
 Which recipe ``solver="auto"`` is: ``table``. Released: what the box calls noisy. Cost: n p^2 for M, for y and for each
@@ -65,7 +66,7 @@ from discreet.default.target import (
     search_releases,
     search_target,
 )
-from discreet.default.weighted import Step, Weighted, columns, flat, inside, to_the_end
+from discreet.default.weighted import Pooled, Weighted, columns, flat, inside, to_the_end
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, slope_at_zero
 from discreet.losses.classification import contrasts
@@ -108,7 +109,6 @@ from discreet.solvers.traces import (
     DirectionsTrace,
     Noise,
     RefinedTrace,
-    left_after_steps,
 )
 from discreet.typing import Floats
 
@@ -506,7 +506,7 @@ class Recipe:
         run.length, run.slope_limit = rows.length, self.slope_limit
         start, linear = recoding.recoded(found.coefficients), affine(recoding, admitted)[0]
         assert start is not None
-        v, metric, taken = run.centered(columns(start)), None, list[Step]()
+        v, metric = run.centered(columns(start)), None
         bound = run.bound() if self._travels(loss) else None
         if recoding is not rows.recoding:  # else the records are there already
             curator.recode(recoding, loss=loss)
@@ -515,21 +515,20 @@ class Recipe:
         if bound is not None:
             if limited:
                 limit(v)
-            v, _ = run.steps(v, bound, self.n_travel, momentum="nesterov")
+            v = run.travel(v, bound, self.n_travel)
+        pooled, step = Pooled(run.contrasted(v)), None
         for block, count in enumerate(self._blocks):
             if limited:
                 limit(v)
             if metric is None or not loss.quadratic:
-                metric, taken = run.hessian(v, bound, is_near=block > 0), []
-            v, later = run.steps(v, metric, count, momentum=0.0)
-            taken += later
+                metric = run.hessian(v, bound, is_near=block > 0)
+            v, step = run.newton(v, metric, count, pooled)
         w = recoding.coefficients(flat(v)) if run.at_corner is None else run.at_corner
-        if found.trace is None or metric is None:
+        if found.trace is None or metric is None or step is None:
             return Solution(w, found.trace, found.estimate)
         curved = np.where(metric.values >= metric.edge, metric.values, 0.0)
-        used = [step.factors for step in taken]
-        steps = DirectionsTrace.of_steps(metric.vectors, used, curved, [step.noise for step in taken])
-        parts = (found, steps, left := left_after_steps(used, curved), linear)
+        steps = DirectionsTrace(metric.vectors, np.square(step.factors * step.noise))
+        parts = (found, steps, left := 1.0 - curved * step.factors, linear)
         trace = RefinedTrace(*parts) if loss.n_outputs == 1 else ContrastsTrace(*parts, contrasts(loss.n_outputs))
         estimate = found.estimate
         before = None if estimate is None else estimate.noise

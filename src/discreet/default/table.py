@@ -29,11 +29,6 @@ class Facts(settings.Facts):
     """The public facts that a form is chosen from."""
 
     @property
-    def misleads(self) -> bool:
-        """Whether a Hessian may mislead where clipped steps end: flat losses, and several classes (not calibrated)."""
-        return not (self.loss.sigmoid_link or self.loss.log_link or self.loss.quadratic)
-
-    @property
     def few_columns_matter(self) -> bool:
         """Whether the penalty says that few columns matter, and noise that not all can be found at once."""
         greedy = not self.penalty.ridge and self.penalty.l1_l2 is not None and self.domain.n_outputs == 1
@@ -194,15 +189,16 @@ COORDINATES = {
 """What differs in coordinates of less signal: scales alone need more steps."""
 TOLD = 60.0
 """The signal of one record from which on each of about a dozen counts tells single rows: a noise of an eighth."""
-LEAST_TRAVEL = 10
-"""Steps with a bound on the Hessian that come first at least where the Hessian may mislead."""
+TRAVEL = 10
+"""Steps with a bound on the Hessian come first from so many times the signal on that Newton steps need, up to its
+square: with less their noise does more harm than a Hessian from afar."""
 LOOKED_FOR = 8.0
 """The signal of a mean from which on a numeric target's place is looked for: below it is left where it was declared."""
 
 
 def travel(excess: float) -> float:
-    """Return how many steps come before the Hessian: from ten times the signal on that Newton steps need."""
-    return within(0, LEAST_TRAVEL * ((excess / LEAST_TRAVEL) ** 0.5 - 1), LEAST_TRAVEL**2)
+    """Return how many steps come before the Hessian."""
+    return within(0, TRAVEL * ((excess / TRAVEL) ** 0.5 - 1), TRAVEL**2)
 
 
 def newton(excess: float) -> float:
@@ -234,7 +230,6 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
     shares["target"] *= signal.total >= LOOKED_FOR or not facts.is_regression
     if values["n_newton"]:
-        values["n_travel"] = max(values["n_travel"], LEAST_TRAVEL * facts.misleads)
         early = within(1.0 / WIDEST, (LATER / signal.per_record) ** 0.25, 1.0)
         shares = {name: early * share for name, share in shares.items()}
         shares["newton"] += 1.0 - early

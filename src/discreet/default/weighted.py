@@ -13,14 +13,15 @@ import numpy as np
 
 from discreet.bounds import Domain
 from discreet.curator import Edges, Recoding
-from discreet.default.rows import Units
+from discreet.default.rows import NOTHING, Units
 from discreet.losses.base import Loss
 from discreet.losses.classification import contrasts
 from discreet.penalties.base import Penalty
 from discreet.penalties.recoded import metric_prox
 from discreet.solvers.coordinates import LEAST_DIRECTION, TINY, noises, ridge_in
-from discreet.solvers.gradient_loop import Momentum, Path, project
+from discreet.solvers.gradient_loop import Path, project
 from discreet.solvers.propagation import affine, posterior_weights
+from discreet.solvers.shrinkage import ODDS
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -70,10 +71,38 @@ class Metric:
 
 
 class Step(NamedTuple):
-    """What a step multiplied its gradient by along the metric's directions, and the gradient's noise."""
+    """What was made of gradients along the metric's directions, as factors, and the deviation of their noise there."""
 
     factors: Floats
-    noise: float
+    noise: Floats
+
+
+class Pooled:
+    """Where the optimum is by all Newton steps so far, each direction of each weighed by its noise.
+
+    Steps also differ by what a Hessian from afar does: what of the difference between a step and those before it is
+    beyond the noise of both is taken for an error of those before.
+    """
+
+    def __init__(self, start: Floats) -> None:
+        self.start = self.mean = start
+        self._covariance: Floats | None = None
+
+    def add(self, there: Floats, metric: Metric, noise: float) -> Floats:
+        """Add where a step leads, by coordinates; return the noise of the mean along the metric's directions."""
+        safe, vectors = metric.safe, metric.vectors
+        step = np.square(noise / safe)
+        if self._covariance is None or noise == 0:
+            self.mean, variances = there, step
+        else:
+            before = np.einsum("ij,ik,kj->j", vectors, self._covariance, vectors)
+            apart = vectors.T @ (there - self.mean)
+            doubt = np.maximum(before, np.square(apart) - step)
+            weights = doubt / (doubt + step)
+            self.mean = self.mean + vectors @ (weights * apart)
+            variances = np.square(1.0 - weights) * before + np.square(weights) * step
+        self._covariance = (vectors * variances) @ vectors.T
+        return np.asarray(safe * np.sqrt(variances))
 
 
 class Weighted:
@@ -173,28 +202,55 @@ class Weighted:
             matrix = matrix + np.kron(np.eye(self._basis.shape[1]), self._pull.hessian)
         return Metric(*np.linalg.eigh(matrix), edge, self._bends)
 
-    def steps(self, v: Floats, metric: Metric, count: int, *, momentum: Momentum) -> tuple[Floats, list[Step]]:
-        """Take steps from v, (p, K); return where they end, and what each did."""
-        curator, basis, safe = self._curator, self._basis, metric.safe
-        path = Path(v, count, momentum=momentum, average="last", step=1.0, restart=True)
-        taken: list[Step] = []
+    def travel(self, v: Floats, bound: Metric, count: int) -> Floats:
+        """Take steps with Nesterov's momentum from v, (p, K), with a bound on the Hessian; return where they end."""
+        safe = bound.safe
+        path = Path(v, count, momentum="nesterov", average="last", step=1.0, restart=True)
         for _ in range(count):
             ahead = path.ahead()
-            gradient = (
-                columns(curator.noisy_weighted_gradient(flat(ahead), clip=self._clip, reach=self._reach)) / self._n
-            )
-            gradient = gradient if self._pull is None else gradient + columns(self._pull.gradient(flat(ahead)))
-            along = metric.vectors.T @ (gradient @ basis).T.ravel()
-            noise = self._noises.pop(0) * self._clip / self._n
-            factors = posterior_weights(along, safe, noise, safe >= 2.0 * metric.edge, least=self._least)
-            taken.append(Step(factors, noise))
-            move = project(metric.vectors @ (factors * along), self._longest)
-            w = ahead - move.reshape(basis.shape[1], -1).T @ basis.T
-            w = w if self._penalty.ridge else self._inside(w, metric)
-            if metric.bends:
-                w = ahead + damping(metric.bends * float(np.linalg.norm((w - ahead) @ basis))) * (w - ahead)
-            path.move(ahead, w)
-        return path.w, taken
+            along, noise = self._along(ahead, bound)
+            factors = posterior_weights(along, safe, noise, safe >= 2.0 * bound.edge, least=self._least)
+            move = -(bound.vectors @ (factors * along))
+            path.move(ahead, self._moved(ahead, move, bound))
+        return path.w
+
+    def newton(self, v: Floats, metric: Metric, count: int, pooled: Pooled) -> tuple[Floats, Step]:
+        """Take Newton steps from v, (p, K); return where they end, and what was made of the way from the first of all.
+
+        Each leads to the optimum but for its noise. What all say together is filtered by how far it is from where the
+        first began: a filter of each move would let noise through at one of them by chance, and the others would keep
+        it.
+        """
+        safe, step = metric.safe, Step(np.zeros_like(metric.safe), np.zeros(()))
+        for _ in range(count):
+            along, noise = self._along(v, metric)
+            at = self.contrasted(v)
+            noises = pooled.add(at - metric.vectors @ (along / safe), metric, noise)
+            along = safe * (metric.vectors.T @ (pooled.start - pooled.mean))
+            clear, guess = safe >= 2.0 * metric.edge, {"least": self._least, "prior": NOTHING, "odds": ODDS}
+            step = Step(posterior_weights(along, safe, noises, clear, **guess), noises)
+            aim = pooled.start - metric.vectors @ (step.factors * along)
+            v = self._moved(v, aim - at, metric)
+        return v, step
+
+    def contrasted(self, v: Floats) -> Floats:
+        """Return coefficients in contrasts of the outputs, one after the other."""
+        return np.asarray((v @ self._basis).T.ravel())
+
+    def _along(self, v: Floats, metric: Metric) -> tuple[Floats, float]:
+        """Return a noisy gradient at v along the metric's directions, and its noise."""
+        gradient = self._curator.noisy_weighted_gradient(flat(v), clip=self._clip, reach=self._reach) / self._n
+        gradient = columns(gradient if self._pull is None else gradient + self._pull.gradient(flat(v)))
+        noise = self._noises.pop(0) * self._clip / self._n
+        return metric.vectors.T @ (gradient @ self._basis).T.ravel(), noise
+
+    def _moved(self, v: Floats, move: Floats, metric: Metric) -> Floats:
+        """Return v after a move in contrasts of outputs, no longer than it may be; with corners, where they put it."""
+        w = v + project(move, self._longest).reshape(self._basis.shape[1], -1).T @ self._basis.T
+        w = w if self._penalty.ridge else self._inside(w, metric)
+        if metric.bends:
+            w = v + damping(metric.bends * float(np.linalg.norm((w - v) @ self._basis))) * (w - v)
+        return w
 
     def _inside(self, v: Floats, metric: Metric) -> Floats:
         """Return what a penalty with corners makes of a step, and keep it as it is in training coordinates.

@@ -112,7 +112,7 @@ def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
 def posterior_weights(
     q: Floats,
     values: Floats,
-    noise: float,
+    noise: Floats | float,
     clear: Booleans | None = None,
     most: float = math.inf,
     least: float = 0.0,
@@ -121,19 +121,21 @@ def posterior_weights(
 ) -> Floats:
     """Return d with E[w | q] = d q; ``values`` are l, and the mixture is learned where ``clear`` holds.
 
+    ``noise`` is the deviation of all, or of each.
+
     Where nothing is clear, nothing can be distinguished from noise: d is 0. Without noise it is 1 / l. The mixture's
     mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise. No x is
     below ``least``: 1 / n, the sampling error, by which an optimum differs from any guess. ``prior`` entries without
     signal are counted in addition: few entries alone would find a variance in their noise. ``odds`` are those against
     that there is anything but noise, before q was seen.
     """
-    if noise == 0:
+    if not np.any(noise):
         return np.asarray(1.0 / values)
     known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
     if not known.any():
         return np.zeros(len(q))
-    x = np.maximum(VARIANCES * (noise**2 / float(values[known].mean())), least)
-    variances = np.multiply.outer(x, values) + noise**2
+    x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[known].mean())), least)
+    variances = np.multiply.outer(x, values) + np.square(noise)
     logs = -0.5 * (np.log(variances) + q**2 / variances)
     likelihood = np.exp(logs - logs.max(axis=0))
     weights = np.full(len(x), 1.0 / len(x))

@@ -29,7 +29,7 @@ v has the variances (Q^2) var(v) in w.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -442,19 +442,6 @@ class DirectionsTrace:
     vectors: Floats
     variances: Floats
 
-    @classmethod
-    def of_steps(
-        cls, vectors: Floats, weights: Sequence[Floats], curved: Floats, noises: Sequence[float]
-    ) -> "DirectionsTrace":
-        """Return the noise of steps ``- weights q``, each q with noise of its own deviation.
-
-        A step forgets ``curved`` times its weights of the noise that was there.
-        """
-        variances = np.zeros(len(vectors))
-        for used, noise in zip(weights, noises, strict=True):
-            variances = np.square(1.0 - curved * used) * variances + np.square(used * noise)
-        return cls(vectors, variances)
-
     @property
     def covariance(self) -> Floats:
         """The covariance of the coordinates."""
@@ -532,11 +519,6 @@ class CalibratedTrace:
         """Return both noises for records before the map ``units``."""
         before = Solution(self.added, self.before).noise_in(units)
         return None if before is None else np.hypot(self.share * before, taken_back(units, np.square(self.added)))
-
-
-def left_after_steps(weights: Sequence[Floats], curved: Floats) -> Floats:
-    """Return what such steps leave of a distance at the start, in each direction."""
-    return np.asarray(np.prod([1.0 - curved * used for used in weights], axis=0))
 
 
 @dataclass(frozen=True)
