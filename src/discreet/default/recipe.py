@@ -471,7 +471,7 @@ class Recipe:
         done = calibrate(
             curator, loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
             penalty=penalty, n=n, start=rows.margin,
-            unsure=rows.target.noise / rows.target.scale if loss.movable_target else 0.0,
+            unsure=rows.target.noise / (rows.target.center if loss.log_link else rows.target.scale),
         )  # fmt: skip
         trace = CalibratedTrace(found.trace, done.share, done.deviations)
         estimate = found.estimate

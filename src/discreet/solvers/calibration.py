@@ -119,7 +119,7 @@ def calibrate(
     usual = np.array(
         [
             (prior.spread + doubt) * deviation,
-            math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean)),
+            math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean - start)),
         ]
     )
     before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
