@@ -28,7 +28,7 @@ from discreet.curator.records.stream import Block
 from discreet.curator.tables.frames import Batch
 from discreet.testing import seeded
 
-COMMAND = {"functions": 45, "files": 21, "changes of folder": 11}
+COMMAND = {"functions": 41, "files": 20, "changes of folder": 6}
 """The longest way of a record from ``discreet fit table.parquet`` into an engine."""
 FIT = {"functions": 438, "files": 52, "changes of folder": 132, "domains": 1, "recodings": 3}
 """The most that ``fit(X, y)`` visits, and how often it computes a domain and recodes records."""

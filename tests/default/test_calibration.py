@@ -1,7 +1,5 @@
 """Predictors on their scale: more noisy gradients in two unknowns, weighed against what clipping usually does."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from discreet.curator.records.recoding import Recoding
 from discreet.default import Recipe, Shares
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
-from discreet.solvers.calibration import CLASSES, NUMBERS, calibrate
+from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration
 from discreet.testing import seeded
 from tests.solvers.whitened.cases import descent
 
@@ -65,12 +63,6 @@ class StandIn:
         self.rows, self.added, self.law = np.column_stack([u, np.ones_like(u)]), added, np.asarray(law)
         self.asked, self.loss = [], loss or Logistic()
 
-    @contextmanager
-    def recoded(self, recoding, *, loss):
-        assert loss is self.loss
-        self.recoding = recoding
-        yield
-
     def noisy_gradient(self, theta, *, clip):
         self.asked.append(clip)
         link = (lambda m: m) if self.loss.task == "regression" else (lambda m: 1 / (1 + np.exp(-m)))
@@ -78,15 +70,19 @@ class StandIn:
         return (chance - true) @ self.rows + self.added * len(self.rows)
 
 
+def calibrated(curator, v, noises, **facts):
+    recoding = Recoding(np.zeros(1), np.ones(1), constant=1.0, matrix=np.eye(2))
+    unknowns = Calibration(curator.loss, recoding, v, noises=noises, **facts)
+    for _ in noises:
+        unknowns.add(curator.noisy_gradient(unknowns.theta, clip=unknowns.clip) / len(curator.rows))
+    return unknowns.result()
+
+
 def found(law, *, deviation, added=0.0, penalty=None, spread=2.0, middle=-0.5, loss=None, answers=1):
     """theta, from a map whose only feature is the margin itself; ``deviation``: of the noise in an answer."""
-    recoding = Recoding(np.zeros(1), np.ones(1), constant=1.0, matrix=np.eye(2))
-    curator = StandIn(law, added, loss)
-    v = np.array([spread, middle])  # margin = spread * feature + middle
-    result = calibrate(
-        curator, curator.loss, recoding, v, mean=middle, deviation=spread, clip=3.2, noises=[deviation / 3.2] * answers,
-        penalty=penalty or NoPenalty(), n=40_000.0,
-    )  # fmt: skip
+    curator, v = StandIn(law, added, loss), np.array([spread, middle])  # margin = spread * feature + middle
+    facts = {"mean": middle, "deviation": spread, "clip": 3.2, "penalty": penalty or NoPenalty()}
+    result = calibrated(curator, v, [deviation / 3.2] * answers, **facts)
     assert curator.asked == [3.2] * answers
     return result
 
@@ -143,9 +139,8 @@ def test_a_predictor_whose_law_was_taken_for_another_is_brought_to_scale(center,
     """A rare class, and a predictor that is wider than it was taken for: one linear step would overshoot."""
     curator = StandIn((1.2, -3.0))
     curator.rows[:, 0] = np.clip(center + spread * curator.rows[:, 0], -3.0, 3.0)
-    recoding, v = Recoding(np.zeros(1), np.ones(1), constant=1.0, matrix=np.eye(2)), np.array([2.0, -4.0])
-    facts = {"mean": -4.0, "deviation": 2.0, "clip": 3.2, "penalty": NoPenalty(), "n": 40_000.0}
-    result = calibrate(curator, curator.loss, recoding, v, noises=[1e-4] * 2, **facts)
+    facts = {"mean": -4.0, "deviation": 2.0, "clip": 3.2, "penalty": NoPenalty()}
+    result = calibrated(curator, np.array([2.0, -4.0]), [1e-4] * 2, **facts)
     margins, best = curator.rows @ result.coefficients, curator.rows @ curator.law
     chance = 1 / (1 + np.exp(-best))
     excess = np.mean(np.logaddexp(0, margins) - chance * margins) - np.mean(np.logaddexp(0, best) - chance * best)

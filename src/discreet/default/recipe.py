@@ -81,7 +81,7 @@ from discreet.solvers.base import (
     on_one_thread,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, LEAST_UNIT, calibrate, mean_curvature
+from discreet.solvers.calibration import CLASSES, LEAST_UNIT, Calibrated, Calibration, mean_curvature
 from discreet.solvers.coordinates import (
     COUNT_SHARE,
     LEAST_DIRECTION,
@@ -334,7 +334,11 @@ class Recipe:
             curator.recode(rows.recoding, loss=loss.widened(1.0))
             found, steps = self._clipped_steps(curator, rows, penalty, admitted, n, progress)
             if self._calibrates(loss):
-                found = self._calibrated(curator, loss, rows, penalty, found, steps, n)
+                unknowns = self._calibration(curator, loss, rows, penalty, found, steps, n)
+                with curator.recoded(unknowns.recoding, loss=loss):
+                    for _ in unknowns.noises:
+                        unknowns.add(curator.noisy_gradient(unknowns.theta, clip=unknowns.clip) / n)
+                found = _rescaled(found, unknowns.result())
             if not penalty.ridge:
                 found = replace(found, coefficients=self._inside(loss, rows, penalty, found, admitted))
             if self._travels(loss) or self.n_newton:
@@ -448,7 +452,7 @@ class Recipe:
         noise = noises(curator, query)[0] * clip / n
         return class_shares(loss, np.atleast_1d(gradient) / n, noise), noise
 
-    def _calibrated(
+    def _calibration(
         self,
         curator: "Curator",
         loss: Loss,
@@ -457,28 +461,21 @@ class Recipe:
         found: Solution,
         steps: DescentTrace,
         n: float,
-    ) -> Solution:
-        """Bring the predictor back to scale."""
+    ) -> Calibration:
+        """Return what brings the predictor back to scale."""
         v = rows.recoding.recoded(found.coefficients)
         assert v is not None
-        assert found.trace is not None
         mean, deviation = rows.predictor(v)
         deviation = deviation if loss.movable_target else max(deviation, LEAST_UNIT)
         units = Units.of(loss, rows.target)
         clip = CLASSES.length if loss.task == "classification" else self.calibration_clip * units.slope
         answers = [noise / n for noise in noises(curator, "noisy_gradient")[-CALIBRATIONS:]]
         likely = rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
-        done = calibrate(
-            curator, loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
-            penalty=penalty, n=n, start=rows.margin,
+        return Calibration(
+            loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
+            penalty=penalty, start=rows.margin,
             unsure=rows.target.noise / (rows.target.center if loss.log_link else rows.target.scale),
         )  # fmt: skip
-        trace = CalibratedTrace(found.trace, done.share, done.deviations)
-        estimate = found.estimate
-        before = None if estimate is None else estimate.noise
-        if estimate is not None and before is not None:
-            estimate = replace(estimate, noise=lambda: done.share**2 * before())
-        return Solution(done.coefficients, trace, estimate)
 
     def _inside(self, loss: Loss, rows: Rows, penalty: Penalty, found: Solution, admitted: Domain) -> Floats:
         """Return what a penalty with corners makes of coefficients whose Hessian is about the rows' second moment."""
@@ -552,6 +549,17 @@ class Recipe:
     def audit_case(cls) -> AuditCase:
         """Take two short steps."""
         return AuditCase(cls(n_steps=2))
+
+
+def _rescaled(found: Solution, done: Calibrated) -> Solution:
+    """Return a solution whose predictor was brought back to scale."""
+    assert found.trace is not None
+    trace = CalibratedTrace(found.trace, done.share, done.deviations)
+    estimate = found.estimate
+    before = None if estimate is None else estimate.noise
+    if estimate is not None and before is not None:
+        estimate = replace(estimate, noise=lambda: done.share**2 * before())
+    return Solution(done.coefficients, trace, estimate)
 
 
 def newton_shares(count: int, share: float) -> list[float]:

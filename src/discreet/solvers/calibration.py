@@ -19,7 +19,6 @@ post-processing.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
@@ -29,9 +28,6 @@ from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.solvers.shrinkage import kept
 from discreet.typing import Floats
-
-if TYPE_CHECKING:
-    from discreet.curator import Curator
 
 FARTHEST = 50.0
 """Logarithms of means are taken to be within this: beyond, neither they nor their squares are numbers."""
@@ -80,61 +76,72 @@ class Calibrated:
     deviations: Floats
 
 
-def calibrate(
-    curator: "Curator",
-    loss: Loss,
-    recoding: Recoding,
-    v: Floats,
-    *,
-    mean: float,
-    deviation: float,
-    clip: float,
-    noises: list[float],
-    penalty: Penalty,
-    n: float,
-    likely: float = 1.0,
-    start: float = 0.0,
-    unsure: float = 0.0,
-    step_noise: float | None = None,
-) -> Calibrated:
-    """Rescale and shift the predictor v of recoded rows; ``noises``: of each mean answer, per unit of its clip.
+class Calibration:
+    """Rescale and shift the predictor v of recoded rows by noisy mean gradients, asked at ``theta`` of rows (u, 1).
 
-    ``mean`` and ``deviation`` are the predictor's own, ``likely`` is the part of its variance that is not noise,
-    ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it. Where
-    the noise of the mean is known, ``step_noise``, a predictor that hardly moved is hardly off by more, and a shift
-    that does not stand out of the noise of the answers is none.
+    Its caller asks, of records through ``recoding``, one gradient within ``clip`` for each of ``noises``, the noise of
+    each mean answer per unit of its clip, and adds what comes. ``mean`` and ``deviation`` are the predictor's own,
+    ``likely`` is the part of its variance that is not noise, ``start`` the constant that steps began with, ``unsure``
+    the deviation of the noise in it. Where the noise of the mean is known, ``step_noise``, a predictor that hardly
+    moved is hardly off by more, and a shift that does not stand out of the noise of the answers is none.
     """
-    is_regression = loss.task == "regression"
-    prior = NUMBERS if is_regression else CLASSES
-    intercept = len(v) > len(recoding.center)
-    two = predictor_coordinates(recoding, v, mean, deviation, prior, intercept=intercept)
-    offset = two.coefficients(np.zeros(1 + intercept))
-    linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
-    strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
-    doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
-    theta = np.array([prior.kept * (1.0 - doubt) * deviation, start + prior.kept * (mean - start)])[: 1 + intercept]
-    shift = prior.shift
-    if step_noise is not None:
-        shift = min(shift, math.hypot(step_noise, shift * math.hypot(mean - start, deviation)))
-    usual = np.array(
-        [
-            (prior.spread + doubt) * deviation,
-            math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean - start)),
-        ]
-    )
-    before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
-    answers: list[Answer] = []
-    moved = np.zeros((len(theta), 1))
-    with curator.recoded(two, loss=loss):
-        for noise in noises:
-            gradient = curator.noisy_gradient(theta, clip=clip) / n
-            answers.append(Answer(theta, gradient, clip * max(noise, LEAST_NOISE)))
-            theta, moved = posterior_mode(loss, before, answers)
-    noise = float(np.linalg.norm(moved[-1]))
-    if step_noise is not None and intercept and noise > 0:
-        theta[-1] = start + noise * float(kept((theta[-1:] - start) / noise)[0])
-    deviations = np.sqrt(np.square(linear @ moved).sum(axis=1)) * (max(noises, default=0.0) > 0)
-    return Calibrated(two.coefficients(theta), float(theta[0] / deviation), deviations)
+
+    def __init__(
+        self,
+        loss: Loss,
+        recoding: Recoding,
+        v: Floats,
+        *,
+        mean: float,
+        deviation: float,
+        clip: float,
+        noises: list[float],
+        penalty: Penalty,
+        likely: float = 1.0,
+        start: float = 0.0,
+        unsure: float = 0.0,
+        step_noise: float | None = None,
+    ) -> None:
+        is_regression = loss.task == "regression"
+        prior = NUMBERS if is_regression else CLASSES
+        intercept = len(v) > len(recoding.center)
+        self.recoding = two = predictor_coordinates(recoding, v, mean, deviation, prior, intercept=intercept)
+        offset = two.coefficients(np.zeros(1 + intercept))
+        linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
+        strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
+        doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
+        theta = np.array([prior.kept * (1.0 - doubt) * deviation, start + prior.kept * (mean - start)])[: 1 + intercept]
+        shift = prior.shift
+        if step_noise is not None:
+            shift = min(shift, math.hypot(step_noise, shift * math.hypot(mean - start, deviation)))
+        usual = np.array(
+            [
+                (prior.spread + doubt) * deviation,
+                math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean - start)),
+            ]
+        )
+        self._before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
+        self._loss, self._deviation, self._start = loss, deviation, start
+        self._shrinks = step_noise is not None and intercept
+        self.clip, self.noises, self.theta = clip, noises, theta
+        self._answers: list[Answer] = []
+        self._moved = np.zeros((len(theta), 1))
+
+    def add(self, gradient: Floats) -> None:
+        """Take the next noisy mean gradient at ``theta``, and move there where the best predictor now seems to be."""
+        noise = self.clip * max(self.noises[len(self._answers)], LEAST_NOISE)
+        self._answers.append(Answer(self.theta, gradient, noise))
+        self.theta, self._moved = posterior_mode(self._loss, self._before, self._answers)
+
+    def result(self) -> Calibrated:
+        """Return the coefficients of the best predictor by all answers."""
+        theta, moved = self.theta.copy(), self._moved
+        noise = float(np.linalg.norm(moved[-1]))
+        if self._shrinks and noise > 0:
+            theta[-1] = self._start + noise * float(kept((theta[-1:] - self._start) / noise)[0])
+        deviations = np.sqrt(np.square(self._before.linear @ moved).sum(axis=1))
+        is_noisy = max(self.noises, default=0.0) > 0
+        return Calibrated(self.recoding.coefficients(theta), float(theta[0] / self._deviation), deviations * is_noisy)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ from discreet.solvers.base import (
     planned,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, NUMBERS, calibrate, predictor_coordinates
+from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration, predictor_coordinates
 from discreet.solvers.propagation import affine
 from discreet.solvers.shrinkage import garrote, kept, noise_in, shrunk
 from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
@@ -859,10 +859,13 @@ class Preconditioned:
         fraction = planned(curator, "noisy_gradient").sampling_numerator / SAMPLING_DENOMINATOR
         sampled = TYPICAL_SLOPE_ENTRY * math.sqrt((1.0 - fraction) * fraction * n) / CLASSES.length
         noise = math.hypot(Noise.of(curator, "noisy_gradient").deviation(), sampled) / (fraction * n)
-        moved = calibrate(
-            curator, curator.loss, estimate.recoding, v, mean=mean, deviation=deviation,
-            clip=CLASSES.length, noises=[noise], penalty=penalty, n=fraction * n, step_noise=doubt,
+        unknowns = Calibration(
+            curator.loss, estimate.recoding, v, mean=mean, deviation=deviation,
+            clip=CLASSES.length, noises=[noise], penalty=penalty, step_noise=doubt,
         )  # fmt: skip
+        with curator.recoded(unknowns.recoding):
+            unknowns.add(curator.noisy_gradient(unknowns.theta, clip=unknowns.clip) / (fraction * n))
+        moved = unknowns.result()
         return Solution(moved.coefficients, CalibratedTrace(trace, moved.share, moved.deviations), estimate)
 
     def _shifted(

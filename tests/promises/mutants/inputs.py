@@ -220,10 +220,9 @@ MUTANTS = (
     bug(
         "a calibration from the records",
         "Calibration starts where the records' own lengths say, not where released values do.",
-        "solvers/calibration.py",
-        "    answers: list[Answer] = []\n",
-        "    answers: list[Answer] = []\n"
-        "    theta = theta * (1 + 1e-9 * float(curator._session.admitted.records.norms.sum()))\n",
+        "default/recipe.py",
+        "penalty=penalty, start=rows.margin,\n",
+        "penalty=penalty, start=rows.margin + 1e-9 * float(curator._session.admitted.records.norms.sum()),\n",
         "tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",
         "attribute: coef_",
     ),
