@@ -1,16 +1,21 @@
 """Shrinking by empirical Bayes: noise goes, what stands out stays, nothing is made larger."""
 
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLogisticRegression, DPRidge
+from discreet import Bounds, DPLogisticRegression, DPRidge, Neighbors
+from discreet.bounds import Domain
+from discreet.losses import Logistic
 from discreet.models import DPRegressor
 from discreet.penalties import L1
 from discreet.solvers import GradientDescent, Preconditioned
+from discreet.solvers.base import Solution
 from discreet.solvers.propagation import average_weights, posterior_weights
-from discreet.solvers.shrinkage import axes_from, garrote, kept
+from discreet.solvers.shrinkage import Reflected, garrote, kept, noise_in, shrunk
 from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Noise, PathTrace, PointTrace
 from discreet.testing import seeded
 
@@ -175,10 +180,24 @@ def test_odds_against_a_signal_only_shrink():
 
 @pytest.mark.parametrize("direction", [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 1.0, 3.0], [0.0, 0.0, 0.0]])
 def test_axes_begin_along_a_direction(direction):
-    axes, direction = axes_from(np.array(direction)), np.array(direction)
-    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    axes, direction = Reflected.onto(np.array(direction)), np.array(direction)
+    whole, values = axes @ np.eye(3), np.array([1.0, 4.0, 9.0])
+    np.testing.assert_allclose(whole @ whole.T, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(axes.diagonal(values), np.diag(whole.T @ np.diag(values) @ whole), atol=1e-12)
     if direction.any():
-        np.testing.assert_allclose(axes[:, 0], direction / np.linalg.norm(direction), atol=1e-12)
+        np.testing.assert_allclose(whole[:, 0], direction / np.linalg.norm(direction), atol=1e-12)
+
+
+@pytest.mark.parametrize("middle", [False, True])
+def test_what_is_known_of_the_noise_of_very_wide_records_has_no_room_of_its_own_squared(middle):
+    """60,000 columns squared would be 29 GB."""
+    p = 60_000
+    domain = Domain(np.ones(p + 1), math.sqrt(p + 1), 1000, Neighbors.ZERO_OUT)
+    trace = DescentTrace((p + 1,), 0.5, 2.0, 100.0, np.full(2, 0.6), average_weights("tail", 2), NOISE)
+    curator = SimpleNamespace(domain=domain, loss=Logistic(), noise_multiplier=1.0)
+    found = Solution(np.ones(p + 1), trace)
+    seen = noise_in(found, curator, None, np.full(p, 0.5) if middle else None, intercept=True)
+    assert shrunk(found, curator, seen).coefficients.shape == (p + 1,)
 
 
 def fitted(solver, penalty, *, n=2000, effect=0.0, seed=0):
@@ -193,12 +212,12 @@ def fitted(solver, penalty, *, n=2000, effect=0.0, seed=0):
 def test_in_training_coordinates_a_solver_is_itself_until_it_is_shrunk():
     inner = GradientDescent(n_steps=10, clip=0.5, step_size=0.3)
     alone = fitted(inner, L1(1e-3))
-    staged, shrunk = (fitted(Preconditioned(inner, "training", denoise=yes), L1(1e-3)) for yes in (False, True))
+    staged, less = (fitted(Preconditioned(inner, "training", denoise=yes), L1(1e-3)) for yes in (False, True))
     assert [staged.certificate_.events, staged.certificate_.epsilon] == [
         alone.certificate_.events, alone.certificate_.epsilon,
     ]  # fmt: skip
     np.testing.assert_array_equal(staged.coef_, alone.coef_)
-    assert np.linalg.norm(shrunk.coef_) < 0.5 * np.linalg.norm(alone.coef_)
+    assert np.linalg.norm(less.coef_) < 0.5 * np.linalg.norm(alone.coef_)
 
 
 @pytest.mark.parametrize("name", ["gd", "sgd", "svrg", "cd", "gcd"])

@@ -47,13 +47,47 @@ class Forgetting(Protocol):
 
 
 @dataclass(frozen=True)
+class Reflected:
+    """The identity, or the reflection I - factor away away^T: its own inverse, without p^2 numbers."""
+
+    away: Floats
+    factor: float
+
+    @classmethod
+    def onto(cls, direction: Floats) -> "Reflected":
+        """Return the axes, as columns, of which the first has this direction."""
+        away = direction / max(float(np.linalg.norm(direction)), LEAST)
+        away[0] -= 1.0
+        square = float(away @ away)
+        return cls(away, 2.0 / square if square > TURNED else 0.0)
+
+    def __matmul__(self, v: Floats) -> Floats:
+        """Return the product with a vector, or with each column."""
+        return np.asarray(v - self.factor * np.multiply.outer(self.away, self.away @ v)) if self.factor else v
+
+    @property
+    def T(self) -> "Reflected":
+        """Itself: it is symmetric."""
+        return self
+
+    def diagonal(self, values: Floats) -> Floats:
+        """Return the diagonal of A^T diag(values) A, A being this."""
+        if not self.factor:
+            return values
+        squares = np.square(self.away)
+        return np.asarray(
+            (1.0 - 2.0 * self.factor * squares) * values + self.factor**2 * squares * float(squares @ values)
+        )
+
+
+@dataclass(frozen=True)
 class Seen:
     """Directions of slopes in which noise is independent, as columns, its deviation in each, and the intercept's.
 
     ``squares`` are the mean squares of rows along the directions.
     """
 
-    axes: Floats
+    axes: Floats | Reflected
     slopes: Floats
     squares: Floats
     intercept: float
@@ -72,11 +106,13 @@ def noise_in(
         return None
     left, features = bend_of(loss, domain) * curved(trace, loss, domain), domain.n_features - intercept
     if spectrum is None or isinstance(trace, CoordinateTrace):
-        turns = middle is not None and not isinstance(trace, CoordinateTrace)
-        squares, axes = mean_squares(domain), axes_from(middle) if turns else np.eye(features)
+        axes: Floats | Reflected = Reflected(np.zeros(features), 0.0)
+        if middle is not None and not isinstance(trace, CoordinateTrace):
+            axes = Reflected.onto(middle)
+        squares = mean_squares(domain)
         variances = trace.variances(left * squares)
         squares, variances = (
-            np.append(np.square(axes).T @ part[:features], part[features:]) for part in (squares, variances)
+            np.append(axes.diagonal(part[:features]), part[features:]) for part in (squares, variances)
         )
     else:
         moment = (spectrum.vectors * spectrum.shares) @ spectrum.vectors.T
@@ -91,14 +127,6 @@ def noise_in(
         return None
     noise = np.sqrt(variances)
     return Seen(axes, noise[:features], squares[:features], float(noise[-1]))
-
-
-def axes_from(direction: Floats) -> Floats:
-    """Return orthogonal axes, as columns, of which the first has this direction: a reflection."""
-    away = direction / max(float(np.linalg.norm(direction)), LEAST)
-    away[0] -= 1.0
-    square = float(away @ away)
-    return np.eye(len(direction)) - (2.0 / square if square > TURNED else 0.0) * np.outer(away, away)
 
 
 def mean_squares(domain: Domain) -> Floats:
