@@ -18,7 +18,7 @@ from discreet.curator.noise import use_entropy
 from discreet.errors import AccountingError, BudgetExceeded, DiscreetError
 from discreet.losses import Logistic, Poisson
 from discreet.losses.base import least, value
-from discreet.penalties import NoPenalty
+from discreet.penalties import L2, NoPenalty
 from discreet.solvers import AdaptiveDescent, GradientDescent
 from discreet.testing import neighbor_pairs, seeded
 from tests.entropy import Buffered
@@ -99,6 +99,13 @@ def paperlike(**settings):
 def forever(vector):
     while True:
         yield vector
+
+
+def test_penalties_of_points_far_out_are_at_most_what_losses_can_never_make_up_for():
+    _, script = run(forever([0.0, 1e6, 0.0]), [5], paperlike(largest_step=1e30, loss_bound=3.0), L2(1e-3))
+    offsets = script.offsets[0]
+    assert offsets[0] == 0
+    np.testing.assert_array_equal(offsets[1:], 4 * 3 * 100)
 
 
 def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 10_000
 LEAST = 1e-300  # divides, where all else may be 0
+BEYOND = 4.0  # a step whose penalty is this many of the largest sums of losses above the least is never chosen
 NO_STEP = 1e-9  # without noise steps are halved until they are this small
 
 
@@ -214,7 +215,8 @@ class AdaptiveDescent:
                     full = S.value + n * cast("Floats", _pull(penalty, w))
                     alphas = self._steps(largest)
                     points = _along(w, full, alphas, self.radius)
-                    offsets = [n * penalty.value(point) for point in points]
+                    offsets = np.array([n * penalty.value(point) for point in points])
+                    offsets = np.minimum(offsets, offsets.min() + BEYOND * n * limit)
                     chosen = curator.select_candidate(points, loss_bound=limit, offsets=offsets, rho=choice_rho)
                     if chosen == 0 and not curator.budget.is_private:  # no noise to blame: no step is any good
                         break
