@@ -49,6 +49,14 @@ def test_where_nothing_is_clear_nothing_moves():
     assert not posterior_weights(np.ones(5), np.ones(5), 1.0, np.zeros(5, dtype=bool)).any()
 
 
+def test_what_is_told_better_than_by_sampling_is_not_shrunk():
+    values, n = np.geomspace(1e-3, 1.0, 6), 1000
+    q = np.sqrt(values / n) * np.array([0.1, -0.5, 1.0, -1.5, 0.3, 2.0])
+    for odds in (0.0, 10.0, 1e6):
+        weights = posterior_weights(q, values, 1e-6, least=1.0 / n, prior=1.0, odds=odds)
+        np.testing.assert_allclose(weights * values, 1.0, atol=1e-5)
+
+
 def test_what_is_within_two_deviations_goes():
     found = garrote(np.array([-5.0, -1.9, 0.0, 1.0, 2.1, 100.0]), 1.0)
     np.testing.assert_array_equal(found[1:4], 0.0)

@@ -127,7 +127,7 @@ def posterior_weights(
     mean is at most ``most``, which the mean of x is known not to exceed: what is learned beyond it is noise. No x is
     below ``least``: 1 / n, the sampling error, by which an optimum differs from any guess. ``prior`` entries without
     signal are counted in addition: few entries alone would find a variance in their noise. ``odds`` are those against
-    that there is anything but noise, before q was seen.
+    that x is anything but ``least``, before q was seen.
     """
     if not np.any(noise):
         return np.asarray(1.0 / values)
@@ -150,7 +150,8 @@ def posterior_weights(
     left = np.asarray((_posterior(weights, likelihood) * (x[:, None] / variances)).sum(axis=0))
     if odds:
         likelier = float((np.log(weights @ likelihood[:, known]) + logs.max(axis=0)[known] - logs[0, known]).sum())
-        left /= 1.0 + odds * math.exp(-likelier)
+        nothing = odds * math.exp(-likelier)
+        left = (left + nothing * x[0] / variances[0]) / (1.0 + nothing)
     return left
 
 
