@@ -1,5 +1,7 @@
 """Bends of chosen curves: lines stay lines, clear bends and declared curves are kept, noise is as it is said to be."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,17 @@ def test_predictions_along_the_line_stay(monkeypatch):
     X = np.column_stack([np.ones(ROWS), *(table[f"x{j}"] for j in range(COLUMNS))])
     lines = [X @ np.linalg.lstsq(X, scores, rcond=None)[0] for scores in (smooth, rough)]
     assert np.mean(np.square(lines[0] - lines[1])) < 0.01 * np.var(lines[1])
+
+
+def test_a_line_that_may_be_a_constant_takes_little_of_what_its_bends_lose():
+    """Values in one spot of a wide range: by its noisy moments, the line varies less than nothing about its mean."""
+    entry, places = 0.001, np.arange(3)
+    moment = np.diag([0.0047, 0.004, 0.002, 0.2])
+    moment[:3, 3] = moment[3, :3] = 0.031, -0.02, 0.005
+    moment[0, 1:3] = moment[1:3, 0] = -0.003, 0.001
+    spectrum = SimpleNamespace(standard=moment, deviation=entry)
+    bends = smoothing._bends(places, spectrum, np.eye(4), 1000.0, SimpleNamespace(intercept=True))
+    assert np.abs(bends.follow[0]).max() < 2
 
 
 def test_shrunk_bends_have_less_noise(monkeypatch):

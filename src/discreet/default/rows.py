@@ -98,7 +98,7 @@ class Rows:
     def signal_share(self, deviation: float, steps: DescentTrace, loss: Loss) -> float:
         """Return which part of a predictor's variance is not the noise of its steps, by what both are known to be."""
         noise = self._forgetting(steps, loss, self.widest)
-        along = np.einsum("ij,ik,kj->j", noise.vectors, self.widest, noise.vectors)
+        along = (noise.vectors * (self.widest @ noise.vectors)).sum(axis=0)
         return max(0.0, 1.0 - float(noise.variances @ along) / deviation**2)
 
     def shrunk(self, v: Floats, steps: DescentTrace, loss: Loss) -> Floats:

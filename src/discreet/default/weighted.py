@@ -95,7 +95,7 @@ class Pooled:
         if self._covariance is None or noise == 0:
             self.mean, variances = there, step
         else:
-            before = np.einsum("ij,ik,kj->j", vectors, self._covariance, vectors)
+            before = (vectors * (self._covariance @ vectors)).sum(axis=0)
             apart = vectors.T @ (there - self.mean)
             doubt = np.maximum(before, np.square(apart) - step)
             weights = doubt / (doubt + step)

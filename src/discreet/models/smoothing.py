@@ -1,18 +1,22 @@
 """Shrink the bends of curves that a model chose by what is noise and sampling error in them, so that lines stay lines.
 
 The released coefficients a of standardized features are those of a curve's line and of its bends b. By what was
-released, b is off by a normal error with a known covariance C: a part of what noise did to it, and the sampling error
-of n records. Empirical Bayes, column by column:
+released, b is off by a normal error: the sampling error S of n records, and c times what noise did to it, N. Empirical
+Bayes, column by column:
 
-    b_hat = b + N(0, C),     b ~ N(0, x I),     x ~ a mixture over a grid of variances with 0 in it
-    b_new = E[b | b_hat],    line_new = line + f (b_hat - b_new)
+    b_hat = b + N(0, S + c N),     b ~ N(0, x I),     x ~ a mixture over a grid of variances with 0 in it
+    b_new = E[b | b_hat],          line_new = line + f (b_hat - b_new)
 
 The weights of the mixture are those under which the bends of all columns together are likeliest, as those of
 ``posterior_weights`` are for single coefficients. Where all effects are lines, the weight is at x = 0 and no bend is
-left, so that a curve costs little more than a line; a clear bend is kept whole, and x grows against C with the signal.
+left, so that a curve costs little more than a line; a clear bend is kept whole, and x grows against S + c N with the
+signal. c is unknown: steps that noise keeps from coming to rest leave bends too small, so that shrinking them by all of
+N would shrink twice, and where steps stop early bends are off by more. b_new is averaged over c, each by how likely it
+makes the bends of all columns.
 
 f regresses bends on their own line and on the constant, by the released second moment of the rows: what bends say of
-the line is kept. Of that moment few entries are used, each with little noise; its inverse would use all of it.
+the line is kept. Of that moment few entries are used, each with little noise; its inverse would use all of it. A line
+that, by the noise of its entries, may be a constant is taken to vary by as much as that noise: it cannot say more.
 Post-processing of released and declared numbers: it costs no budget. A fit with ``inference``, and a curve that the
 schema declares, keep their coefficients.
 """
@@ -33,9 +37,8 @@ from discreet.solvers.propagation import ROUNDS, VARIANCES, affine
 from discreet.solvers.traces import Spectrum, margins_of
 from discreet.typing import Floats, Integers
 
-NOISE = 0.25
-"""The part of the noise's variance that counts: steps that noise keeps from coming to rest leave bends too small, so
-that shrinking them by all of it would shrink twice."""
+PARTS = 2.0 ** np.arange(-7, 3)
+"""Candidates for c: which part of the noise's variance, or how many times it, bends are off by."""
 LEAST_RESIDUAL = 0.05
 """The least part of a number's variance that is taken to be left of it."""
 CORRELATION = 0.3
@@ -61,17 +64,13 @@ class SmoothedTrace:
 
 @dataclass(frozen=True)
 class Bends:
-    """A curve's bends: their places and their line's, how they follow it, and the covariance of their errors."""
+    """A curve's bends: their places and their line's, how they follow it, and the covariances of their two errors."""
 
     places: Integers
     own: Integers
     follow: Floats
-    values: Floats
-    vectors: Floats
-
-    def along(self, a: Floats) -> Floats:
-        """Return the bends along the directions of their errors."""
-        return np.asarray(self.vectors.T @ a[self.places])
+    sampling: Floats
+    noise: Floats
 
 
 def smoothed(solution: Solution, curves: Sequence[Integers], domain: Domain, loss: Loss) -> Solution:
@@ -93,11 +92,10 @@ def smoothed(solution: Solution, curves: Sequence[Integers], domain: Domain, los
     records = _information(estimate, estimate.spectrum, v, loss)
     bends = [_bends(curve, estimate.spectrum, noise, records, domain) for curve in curves]
     moved = np.eye(len(a))
-    for curve, weights in zip(bends, _weights(bends, a), strict=True):
-        lost = np.eye(len(weights)) - (curve.vectors * weights) @ curve.vectors.T
+    for curve, lost in zip(bends, _lost(bends, a), strict=True):
         moved[np.ix_(curve.places, curve.places)] -= lost
         moved[np.ix_(curve.own, curve.places)] += curve.follow @ lost
-    before, after = (np.einsum("ij,jk,ik->i", map_, noise, map_) for map_ in (linear, linear @ moved))
+    before, after = (((map_ @ noise) * map_).sum(axis=1) for map_ in (linear, linear @ moved))
     left = np.sqrt(np.divide(after, before, out=np.ones_like(before), where=before > 0))
     trace: Trace | None = None if solution.trace is None else SmoothedTrace(solution, left)
     return replace(solution, coefficients=linear @ (moved @ a) + offset, trace=trace)
@@ -124,28 +122,32 @@ def _bends(curve: Integers, spectrum: Spectrum, noise: Floats, records: float, d
     if domain.intercept:
         mean = filtered_mean(moment, entry)
         own, cross = np.append(own, len(moment) - 1), np.stack([with_line, mean[places]])
-        block = np.array([[lengths[line], mean[line]], [mean[line], mean[-1]]])
+        length = max(lengths[line], mean[line] ** 2 / mean[-1] + 2.0 * entry)
+        block = np.array([[length, mean[line]], [mean[line], mean[-1]]])
     follow = np.linalg.solve(block, cross)
     varied, axes = np.linalg.eigh(moment[np.ix_(places, places)] - cross.T @ follow)
     varied = np.maximum(varied, max(2.0 * entry * math.sqrt(len(places)), np.finfo(np.float64).tiny))
-    errors = (axes / (varied * records)) @ axes.T + NOISE * noise[np.ix_(places, places)]
-    return Bends(places, own, follow, *np.linalg.eigh(errors))
+    return Bends(places, own, follow, (axes / (varied * records)) @ axes.T, noise[np.ix_(places, places)])
 
 
-def _weights(bends: Sequence[Bends], a: Floats) -> list[Floats]:
-    """Return what is kept of each curve's bends, along the directions of their errors."""
-    x = VARIANCES * float(np.median(np.concatenate([curve.values for curve in bends])))
-    variances = [x[:, None] + curve.values for curve in bends]
-    logs = np.array(
-        [
-            -0.5 * (np.log(each) + np.square(curve.along(a)) / each).sum(axis=1)
-            for curve, each in zip(bends, variances, strict=True)
-        ]
-    )
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights = np.full(len(x), 1.0 / len(x))
+def _lost(bends: Sequence[Bends], a: Floats) -> list[Floats]:
+    """Return what is taken from each curve's bends, as a matrix. All curves have as many knots."""
+    errors = np.array([[curve.sampling + part * curve.noise for curve in bends] for part in PARTS])
+    values, vectors = np.linalg.eigh(errors)
+    values = np.maximum(values, np.finfo(np.float64).tiny)
+    along = np.einsum("pcji,cj->pci", vectors, np.array([a[curve.places] for curve in bends]))
+    x = VARIANCES * float(np.median(values[PARTS == 1.0]))
+    variances = x[:, None] + values[:, :, None, :]
+    logs = -0.5 * (np.log(variances) + np.square(along)[:, :, None, :] / variances).sum(axis=-1)
+    largest = logs.max(axis=-1, keepdims=True)
+    likelihood, weights = np.exp(logs - largest), np.full((len(PARTS), 1, len(x)), 1.0 / len(x))
     for _ in range(ROUNDS):
         joint = weights * likelihood
-        posterior = joint / joint.sum(axis=1, keepdims=True)
-        weights = posterior.mean(axis=0)
-    return [chances @ (x[:, None] / each) for chances, each in zip(posterior, variances, strict=True)]
+        total = joint.sum(axis=-1, keepdims=True)
+        posterior = joint / total
+        weights = posterior.mean(axis=1, keepdims=True)
+    evidence = (np.log(total) + largest).sum(axis=(1, 2))
+    parts = np.exp(evidence - evidence.max())
+    taken = (posterior[:, :, None, :] @ (values[:, :, None, :] / variances))[:, :, 0, :]
+    lost = (vectors * taken[:, :, None, :]) @ np.swapaxes(vectors, -1, -2)
+    return list(np.tensordot(parts / parts.sum(), lost, axes=1))
