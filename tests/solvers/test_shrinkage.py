@@ -10,8 +10,8 @@ import pytest
 from discreet import Bounds, DPLogisticRegression, DPRidge, Neighbors
 from discreet.bounds import Domain
 from discreet.losses import Logistic
-from discreet.models import DPRegressor
-from discreet.penalties import L1
+from discreet.models import DPClassifier, DPRegressor
+from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import GradientDescent, Preconditioned
 from discreet.solvers.base import Solution
 from discreet.solvers.propagation import average_weights, posterior_weights
@@ -80,6 +80,53 @@ def test_variances_are_those_of_a_flat_loss_and_fall_with_curvature(name):
     np.testing.assert_allclose(flat, np.square(trace.deviations()))
     assert (curved <= flat).all()
     assert (curved < flat).all() or name == "output"  # whose noise comes after the minimizer
+
+
+STIFF = 0.7
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_penalty_makes_noise_smaller_as_curvature_does(name):
+    trace, flat = TRACES[name], np.zeros(3)
+    without, weak, stiff = (trace.variances(flat, np.full(3, strength)) for strength in (0.0, 0.1, 10.0))
+    assert ((stiff < 0.5 * weak) & (weak < without)).all() or name == "output"
+
+
+def test_variances_of_steps_with_a_proximal_step_each_are_those_of_runs():
+    rng, trace, bend = np.random.default_rng(0), TRACES["gd"], 0.4
+    unit, shrink = trace.noise.deviation(trace.clip) / trace.count, 1 / (1 + trace.step * STIFF)
+    last = d = mean = np.zeros(40_000)
+    for momentum, weight in zip(trace.momenta, trace.averages[1:], strict=True):
+        ahead = d + momentum * (d - last)
+        last, d = d, shrink * (ahead - trace.step * (bend * ahead + unit * rng.normal(size=d.size)))
+        mean = mean + weight * d
+    found = trace.variances(np.array([bend]), np.array([STIFF]))
+    np.testing.assert_allclose(found, mean.var(), rtol=0.04)
+
+
+def test_variances_of_passes_with_a_proximal_step_each_are_those_of_runs():
+    rng, trace, bend = np.random.default_rng(0), replace(TRACES["cd"], clips=np.full(3, 2.0)), 0.4
+    unit, step = 2.0 * trace.noise.deviation() / trace.count, trace.relative_step
+    d = np.zeros(40_000)
+    for _ in range(4):
+        d = (d - step * (bend * d + unit * rng.normal(size=d.size))) / (1 + step * STIFF)
+    np.testing.assert_allclose(trace.variances(np.full(3, bend), np.full(3, STIFF)), d.var(), rtol=0.04)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", ["gd", "sgd", "svrg", "cd", "agd", "gcd", "output", "objective"])
+def test_with_a_strong_penalty_names_end_near_what_little_it_leaves(name):
+    """Narrow columns have coefficients that the loss hardly feels, and the penalty does."""
+    rng = np.random.default_rng(2)
+    X, y = (rng.random((6000, 3)) < 0.02).astype(float), (rng.random(6000) < 0.3).astype(int)
+    bounds = Bounds(features=[(0.0, 1.0)] * 3, classes=(0, 1))
+    facts = {"bounds": bounds, "neighbors": "zero_out", "ledger": False, "penalty": L2(0.3)}
+
+    def sizes(epsilon, seed):
+        with seeded(seed):
+            return np.square(DPClassifier(epsilon, solver=name, **facts).fit(X, y).coef_).sum()
+
+    assert np.median([sizes(1.0, seed) for seed in range(3)]) < 1e-3
 
 
 def simulated(bend, steps, weights, noises, rng):
@@ -204,7 +251,7 @@ def test_what_is_known_of_the_noise_of_very_wide_records_has_no_room_of_its_own_
     trace = DescentTrace((p + 1,), 0.5, 2.0, 100.0, np.full(2, 0.6), average_weights("tail", 2), NOISE)
     curator = SimpleNamespace(domain=domain, loss=Logistic(), noise_multiplier=1.0)
     found = Solution(np.ones(p + 1), trace)
-    seen = noise_in(found, curator, None, np.full(p, 0.5) if middle else None, intercept=True)
+    seen = noise_in(found, curator, None, np.full(p, 0.5) if middle else None, NoPenalty(), intercept=True)
     assert shrunk(found, curator, seen).coefficients.shape == (p + 1,)
 
 

@@ -167,6 +167,26 @@ class Standardization:
     likely: Floats | None = None
 
 
+def largest_curvature(loss: Loss) -> float:
+    """Return the loss's largest curvature where a numeric target is standardized."""
+    return 1.0 if loss.task == "regression" else float(loss.smoothness)
+
+
+def stiffened(features: Standardization, penalty: Penalty | None, loss: Loss) -> Standardization:
+    """Return scales in which an L2 penalty's curvature is part of a column's mean square."""
+    if penalty is None or not penalty.ridge or penalty.strong_convexity == 0:
+        return features
+    scale = features.recoding.scale
+    added = penalty.strong_convexity / largest_curvature(loss)
+    part = np.square(scale) / (np.square(scale) + added)
+    return Standardization(
+        replace(features.recoding, scale=scale / np.sqrt(part)),
+        features.square_length * float(part.mean()) if part.size else features.square_length,
+        features.squares * part,
+        None if features.likely is None else features.likely * part,
+    )
+
+
 def shares_to_noise(share: float, count: int = 1) -> float:
     """Return the relative noise of ``count`` answers that get this share of mu^2 (noise multiplier 1: all of it)."""
     if share <= 0:
@@ -723,17 +743,18 @@ class Preconditioned:
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Estimate the map, recode the records, solve, and map the coefficients back."""
         if self.coordinates == "training":
-            found, _ = self._shrunk(self.solver.solve(curator, penalty, progress), curator, curator.domain, penalty)
+            found = self.solver.solve(curator, penalty, progress)
+            found, _ = self._shrunk(found, curator, curator.domain, penalty, penalty)
             return found if penalty.ridge else replace(found, coefficients=penalty.prox(found.coefficients, 0.0))
         with on_one_thread(curator.domain.n_features):
             n, admitted, loss = public_count(curator), curator.domain, curator.loss
-            estimate = self.estimate(curator, n)
+            estimate = self.estimate(curator, n, penalty)
             recoding = estimate.recoding
             rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
             curator.recode(recoding, loss=rescaled, typical=estimate.typical)
-            inner = self.solver.solve(curator, self._penalty(penalty, recoding, admitted), progress)
-            smooth = penalty.ridge
-            inner, doubt = self._shrunk(inner, curator, admitted, penalty, estimate)
+            pulled, smooth = self._penalty(penalty, recoding, admitted), penalty.ridge
+            inner = self.solver.solve(curator, pulled, progress)
+            inner, doubt = self._shrunk(inner, curator, admitted, penalty, pulled, estimate)
             extra = (
                 0.0 if smooth or not admitted.intercept else estimate.target.noise
             )  # corners may keep a wrong center
@@ -747,11 +768,17 @@ class Preconditioned:
             return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n, doubt)
 
     def _shrunk(
-        self, found: Solution, curator: "Curator", admitted: Domain, penalty: Penalty, estimate: Estimate | None = None
+        self,
+        found: Solution,
+        curator: "Curator",
+        admitted: Domain,
+        penalty: Penalty,
+        pulled: Penalty,
+        estimate: Estimate | None = None,
     ) -> tuple[Solution, float | None]:
         """Take out what is noise; an intercept that is moved later keeps its own, which is returned.
 
-        A strong penalty shrinks slopes itself.
+        ``pulled`` is the penalty in the solver's coordinates.
         """
         if not self.denoise:
             return found, None
@@ -759,11 +786,11 @@ class Preconditioned:
         if admitted.ranges is not None and (self.coordinates in ("declared", "training") or not admitted.intercept):
             middle = admitted.ranges.mean(axis=1)
             middle = middle if estimate is None else (middle - estimate.recoding.center) / estimate.recoding.scale
-        seen = noise_in(found, curator, spectrum, middle, intercept=admitted.intercept)
+        seen = noise_in(found, curator, spectrum, middle, pulled, intercept=admitted.intercept)
         if seen is None:
             return found, None
         weak, moves = penalty.strong_convexity < WEAK, self._moves_intercept(curator, admitted, penalty)
-        left = shrunk(found, curator, seen, slopes=weak, intercept=not (moves and weak))
+        left = shrunk(found, curator, seen, intercept=not (moves and weak))
         return left, seen.intercept if weak else None
 
     def _moves_intercept(self, curator: "Curator", admitted: Domain, penalty: Penalty) -> bool:
@@ -771,14 +798,19 @@ class Preconditioned:
         planned = not isinstance(curator.plan, AdaptivePlan) and self._shift_releases(admitted, curator.loss, penalty)
         return bool(planned) and curator.noise_multiplier > 0
 
-    def estimate(self, curator: "Curator", n: float) -> Estimate:
-        """Ask for the estimates, and make a map of them; records are recoded afterwards."""
+    def estimate(self, curator: "Curator", n: float, penalty: Penalty | None = None) -> Estimate:
+        """Ask for the estimates, and make a map of them; records are recoded afterwards.
+
+        An L2 ``penalty`` is as much curvature as a wider column has: along it steps and noise are as short.
+        """
         if self.coordinates == "declared":
             return self._declared(curator, n)
         admitted, noiseless = curator.domain, curator.noise_multiplier == 0
         has_target = share_of_target(curator.loss, self.target_share) > 0
         target = estimate_target(curator, n, denoise=self.denoise) if has_target else Target()
         features = estimate_features(curator, n, self.least_scale)
+        if not self.gives_shape:
+            features = stiffened(features, penalty, curator.loss)
         size, constant = math.sqrt(features.square_length), self.constant
         longest = self.lengths * size * math.hypot(1.0, constant or 1.0 / size)
         if self.relative_row_norm is not None:
@@ -786,7 +818,7 @@ class Preconditioned:
         fixed = 1.0 if constant is None else constant * size
         standard = standard_rows(features, target, constant=fixed, longest=longest, noiseless=noiseless)
         if self.gives_shape:
-            return self._whitened(curator, admitted, standard, target, n)
+            return self._whitened(curator, admitted, standard, target, n, penalty)
         squares = np.append(features.squares / longest**2, standard.constant**2)[: admitted.n_features]
         if noiseless:  # nothing is shrunk; 4: a feature's square from its center, SQUARES: what shrinking squares left
             return Estimate(standard, Typical(None, 4.0 / SQUARES, squares), target=target)
@@ -795,11 +827,19 @@ class Preconditioned:
         return Estimate(standard, Typical(1.0, 1.0, squares, likely[: len(squares)]), target=target)
 
     def _whitened(
-        self, curator: "Curator", admitted: Domain, standard: Recoding, target: "Target", n: float
+        self,
+        curator: "Curator",
+        admitted: Domain,
+        standard: Recoding,
+        target: "Target",
+        n: float,
+        penalty: Penalty | None,
     ) -> Estimate:
         """Estimate the second moment of standardized rows, or take a public one, and whiten rows by it."""
         second, edge = second_moment(curator, admitted, standard, n)
-        white = whiten(second, np.zeros_like(second), edge, self.floor, standard, admitted, curator.loss)
+        pull = None if penalty is None else ridge_in(penalty, standard, admitted)
+        added = np.zeros_like(second) if pull is None else pull.hessian / largest_curvature(curator.loss)
+        white = whiten(second, added, edge, self.floor, standard, admitted, curator.loss)
         typical = Typical(white.length if curator.noise_multiplier else None, 1.0, np.ones(len(second)))
         return Estimate(white.recoding, typical, white.spectrum, target)
 

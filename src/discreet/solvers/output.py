@@ -104,7 +104,10 @@ class OutputPerturbation(OneShot):
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for the noisy minimizer, or for where noisy-ended gradient steps end."""
         l1, _ = _corners(penalty) or (0.0, 0.0)
-        problem = self.problem(self.strength(penalty), public_count(curator), self._extra(penalty), l1)
+        strength, extra = self.strength(penalty), self._extra(penalty)
+        if extra is not None and self.n_steps is None:  # what all columns have of it makes the objective steeper
+            strength, extra = strength + float(extra.min()), extra - extra.min()
+        problem = self.problem(strength, public_count(curator), extra, l1)
         bound = curator.budget.neighbors.sum_factor * problem.bound_for(curator.loss, curator.domain) / problem.n
         for _ in progress(range(1)):
             if self.n_steps is None:

@@ -49,11 +49,11 @@ ROUNDS = 60
 """Of EM: weights move by less than a hundredth from here on."""
 
 
-def responses(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:
+def responses(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: Floats | float = 1.0) -> Floats:
     """How much of the noise of step t, times -eta, is in the result: shape (T, number of curvatures).
 
     ``momenta`` holds b_0, ..., b_{T-1}, ``averages`` the weights a_0, ..., a_T of the iterates, ``pull`` eta h for each
-    curvature, ``shrink`` r.
+    curvature, ``shrink`` r, one for all or one for each curvature.
     """
     keep = shrink * (1.0 - np.atleast_1d(np.asarray(pull, dtype=np.float64)))
     count = len(momenta)
@@ -65,7 +65,7 @@ def responses(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shr
     return np.asarray(shrink * response[1 : count + 1])
 
 
-def gain(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: float = 1.0) -> Floats:
+def gain(momenta: Floats, averages: Floats, pull: Floats | float = 0.0, shrink: Floats | float = 1.0) -> Floats:
     """The result's variance over (eta times one answer's deviation) squared, for each curvature."""
     return np.asarray(np.square(responses(momenta, averages, pull, shrink)).sum(axis=0))
 

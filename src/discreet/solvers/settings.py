@@ -34,7 +34,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_smoothness, slope_at_zero, value
 from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solver
-from discreet.solvers.coordinates import TYPICAL_ROW, Preconditioned, is_wide
+from discreet.solvers.coordinates import TYPICAL_ROW, Preconditioned, is_wide, largest_curvature
 from discreet.solvers.prediction import (
     EFFECTS,
     RARE,
@@ -349,15 +349,29 @@ def _feature_spectrum(facts: Facts) -> tuple[Floats, Floats]:
 
 
 def whitened_rows(facts: Facts) -> Rows:
-    """Return rows of whitened coordinates: short along directions that do not stand out of noise, or are half white."""
+    """Return rows of whitened coordinates: short along directions that do not stand out of noise, or are half white.
+
+    Rows are whitened by what a penalty adds to their second moment too.
+    """
     p, intercept = facts.domain.n_features, float(facts.domain.intercept)
     values, counts = _feature_spectrum(facts)
     edge = math.sqrt(2.0 * p / MOMENT_SHARE) / facts.signal.total
-    seen = values / (values + 0.5 * p * edge)
+    penalty, parts = penalty_of_white(facts)
+    seen = values / (values + 0.5 * p * edge) * parts[0]
     squares, halves = np.concatenate([seen, HALF_WHITE * seen]), np.concatenate([counts, counts]) / 2.0
-    ridge = facts.penalty.strong_convexity
-    penalty = (ridge / (NARROW * TYPICAL_RMS**2), ridge)
-    return Rows.of(squares, halves, intercept, norm=math.sqrt(float(seen @ counts) + intercept), penalty=penalty)
+    constant = intercept * parts[1]
+    return Rows.of(squares, halves, constant, norm=math.sqrt(float(seen @ counts) + constant), penalty=penalty)
+
+
+def penalty_of_white(facts: Facts) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the strengths of an L2 penalty where it is part of columns' squares, and what is left of these to rows.
+
+    Of features, and of the constant.
+    """
+    ridge, curvature = facts.penalty.strong_convexity, largest_curvature(facts.loss)
+    strengths = ridge / (NARROW * TYPICAL_RMS**2), ridge
+    parts = tuple(1.0 / (1.0 + strength / curvature) for strength in strengths)
+    return (strengths[0] * parts[0], strengths[1] * parts[1]), (parts[0], parts[1])
 
 
 def declared_rows(facts: Facts, length: float) -> Rows:
@@ -762,7 +776,8 @@ def one_shot(facts: Facts, method: type[P]) -> Solver:
     shift = facts.shift_clip if method.name == "output" else None
     unit, ridge = 1.0 / (domain.n_features * lengths**2), facts.penalty.strong_convexity
     values, counts = _feature_spectrum(facts)
-    penalty = (unit * ridge / (NARROW * TYPICAL_RMS**2), unit * ridge)
+    strengths, parts = penalty_of_white(facts)
+    values, penalty = parts[0] * values, (unit * strengths[0], unit * ridge)
     squares, halves = np.concatenate([values, FLAT * values]), np.concatenate([counts, counts]) / 2.0
     rows = Rows.of(unit * squares, halves, unit * domain.intercept, penalty=penalty)
     bias = facts.bias if method.name == "output" or not facts.is_regression else 1.0

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.bounds import Domain
 from discreet.losses.base import Loss
+from discreet.penalties.base import Penalty
 from discreet.solvers.base import Solution
 from discreet.solvers.propagation import posterior_weights
 from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Spectrum
@@ -41,8 +42,8 @@ LEAST = 1e-100
 class Forgetting(Protocol):
     """A trace that knows the noise of each coordinate from how curved the mean loss is along it."""
 
-    def variances(self, bends: Floats) -> Floats:
-        """Return the noise's variance in coordinates of these curvatures."""
+    def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
+        """Return the noise's variance along directions in which the mean loss, and a penalty, have these curvatures."""
         ...
 
 
@@ -84,7 +85,7 @@ class Reflected:
 class Seen:
     """Directions of slopes in which noise is independent, as columns, its deviation in each, and the intercept's.
 
-    ``squares`` are the mean squares of rows along the directions.
+    ``squares`` are the mean squares of rows along the directions, and what a penalty adds to them.
     """
 
     axes: Floats | Reflected
@@ -94,39 +95,62 @@ class Seen:
 
 
 def noise_in(
-    found: Solution, curator: "Curator", spectrum: Spectrum | None, middle: Floats | None, *, intercept: bool
+    found: Solution,
+    curator: "Curator",
+    spectrum: Spectrum | None,
+    middle: Floats | None,
+    penalty: Penalty,
+    *,
+    intercept: bool,
 ) -> Seen | None:
     """Return the noise of what a solver found, where it is known: along the rows' second moment if that is.
 
-    A direction forgets noise as far as the mean loss is curved along it. Where rows are not centered, what slopes have
-    of an intercept they have along the ``middle`` of the ranges.
+    A direction forgets noise as far as the mean loss, or the ``penalty`` in the solver's coordinates, is curved along
+    it. Where rows are not centered, what slopes have of an intercept they have along the ``middle`` of the ranges.
     """
     domain, loss, trace = curator.domain, curator.loss, found.trace
     if not isinstance(trace, Forgetting) or not curator.noise_multiplier:
         return None
-    left, features = bend_of(loss, domain) * curved(trace, loss, domain), domain.n_features - intercept
+    bend, size = bend_of(loss, domain), len(found.coefficients)
+    left, features = bend * curved(trace, loss, domain), size - intercept
+    stiff = strengths_of(penalty, size)
+    axes: Floats | Reflected = Reflected(np.zeros(features), 0.0)
     if spectrum is None or isinstance(trace, CoordinateTrace):
-        axes: Floats | Reflected = Reflected(np.zeros(features), 0.0)
         if middle is not None and not isinstance(trace, CoordinateTrace):
             axes = Reflected.onto(middle)
         squares = mean_squares(domain)
-        variances = trace.variances(left * squares)
-        squares, variances = (
-            np.append(axes.diagonal(part[:features]), part[features:]) for part in (squares, variances)
+        variances = trace.variances(left * squares, stiff)
+        flat = trace.variances(np.zeros_like(squares), stiff)
+        squares, variances, flat, stiff = (
+            np.append(axes.diagonal(part[:features]), part[features:]) for part in (squares, variances, flat, stiff)
         )
     else:
         moment = (spectrum.vectors * spectrum.shares) @ spectrum.vectors.T
-        values, axes = np.linalg.eigh(moment[:features, :features])
-        squares = np.maximum(np.append(values, np.diag(moment)[features:]), 0.0)
-        variances = trace.variances(left * squares)
+        bent = left * moment + (np.diag(stiff) if penalty.hessian is None else penalty.hessian)
+        axes = np.linalg.eigh(bent[:features, :features])[1]
+        squares, total = (
+            np.append(np.einsum("ji,jk,ki->i", axes, part[:features, :features], axes), np.diag(part)[features:])
+            for part in (moment, bent)
+        )
+        squares = np.maximum(squares, 0.0)
+        stiff = np.maximum(total - left * squares, 0.0)
+        variances, flat = trace.variances(left * squares, stiff), trace.variances(np.zeros_like(squares), stiff)
     level = np.square(level_zone(trace, loss, domain)) / np.maximum(squares, LEAST)
     if intercept and loss.n_outputs == 1 and found.coefficients[-1] ** 2 > level[-1]:  # most margins are beyond it
         level[:features] = 0.0
-    variances = np.minimum(variances + level, trace.variances(np.zeros_like(squares)))
+    variances = np.minimum(variances + level, flat)
     if not np.isfinite(variances).all():
         return None
     noise = np.sqrt(variances)
-    return Seen(axes, noise[:features], squares[:features], float(noise[-1]))
+    return Seen(axes, noise[:features], squares[:features] + stiff[:features] / bend, float(noise[-1]))
+
+
+def strengths_of(penalty: Penalty, size: int) -> Floats:
+    """Return how curved a penalty is along each coordinate; corners are none."""
+    if penalty.hessian is not None:
+        return np.asarray(np.diag(penalty.hessian))
+    strength: Floats | float = penalty.strong_convexity if penalty.l1_l2 is None else penalty.l1_l2[1]
+    return np.broadcast_to(np.asarray(strength, dtype=np.float64), (size,)).copy()
 
 
 def mean_squares(domain: Domain) -> Floats:
@@ -160,8 +184,8 @@ def level_zone(trace: object, loss: Loss, domain: Domain) -> float:
     return max(0.0, math.log((1.0 - slope) / slope)) if slope < 1 else 0.0
 
 
-def shrunk(found: Solution, curator: "Curator", seen: Seen, *, slopes: bool = True, intercept: bool = True) -> Solution:
-    """Return a solution without what is noise in its slopes, its intercept, or both, from where steps started.
+def shrunk(found: Solution, curator: "Curator", seen: Seen, *, intercept: bool = True) -> Solution:
+    """Return a solution without what is noise in its slopes, and its intercept, from where steps started.
 
     Its trace stays that of the coefficients as they were released. The intercept of losses with a log link starts far
     from where it ends, and stays.
@@ -169,7 +193,7 @@ def shrunk(found: Solution, curator: "Curator", seen: Seen, *, slopes: bool = Tr
     loss, start, features = curator.loss, curator.domain.starting_point, len(seen.slopes)
     v = (found.coefficients - start).reshape(len(start), -1)
     moved = seen.slopes > 0  # greedy steps leave most where they were
-    if slopes and moved.any():
+    if moved.any():
         along, noise = seen.axes.T @ v[:features], seen.slopes[moved, None]
         most = PREDICTED[loss.task] / max(float(seen.squares @ np.square(seen.slopes)), LEAST)
         along[moved] = noise * kept(along[moved] / noise, most)

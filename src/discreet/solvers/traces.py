@@ -255,6 +255,11 @@ class Noise:
         return scale * (math.sqrt(2.0) if self.laplace else 1.0)
 
 
+def prox_factor(step: Floats | float, shrink: float, strengths: Floats | None) -> Floats | float:
+    """Return what an L2 penalty's prox multiplies by: along directions in which it has these strengths, or at least."""
+    return shrink if strengths is None else 1.0 / (1.0 + step * strengths)
+
+
 @dataclass(frozen=True)
 class DescentTrace:
     """Steps on noisy mean gradients, each a sum over ``count`` records; ``shrink`` is a penalty's prox.
@@ -276,11 +281,11 @@ class DescentTrace:
         """Return what independent noise in every step adds up to."""
         return np.full(self.shape, math.sqrt(float(self.variances(np.zeros(1))[0])))
 
-    def variances(self, bends: Floats) -> Floats:
-        """Return the noise's variance along directions in which the mean loss has these curvatures."""
-        pull = np.minimum(self.step * bends, 1.0)
+    def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
+        """Return the noise's variance along directions in which the mean loss, and a penalty, have these curvatures."""
+        pull, shrink = np.minimum(self.step * bends, 1.0), prox_factor(self.step, self.shrink, strengths)
         unit = self.step * self.noise.deviation(self.clip) / self.count
-        return np.asarray(unit**2 * gain(self.momenta, self.averages, pull, self.shrink))
+        return np.asarray(unit**2 * gain(self.momenta, self.averages, pull, shrink))
 
 
 @dataclass(frozen=True)
@@ -309,10 +314,11 @@ class EpochsTrace:
             return None
         return np.full(self.shape, math.sqrt(float(self.variances(np.zeros(1))[0])))
 
-    def variances(self, bends: Floats) -> Floats:
-        """Return the noise's variance along directions in which the mean loss has these curvatures."""
+    def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
+        """Return the noise's variance along directions in which the mean loss, and a penalty, have these curvatures."""
         last, pull = np.append(np.zeros(self.momenta.size), 1.0), np.minimum(self.step * bends, 1.0)
-        weights = responses(self.momenta.ravel(), last, pull, self.shrink).reshape(*self.momenta.shape, -1)
+        shrink = prox_factor(self.step, self.shrink, strengths)
+        weights = responses(self.momenta.ravel(), last, pull, shrink).reshape(*self.momenta.shape, -1)
         first = self.anchors.deviation(self.clip) / self.count * weights.sum(axis=1)
         others = self.changes.deviation() / self.batch * self.reaches[..., None] * weights
         return np.asarray(self.step**2 * (np.square(first).sum(axis=0) + np.square(others).sum(axis=(0, 1))))
@@ -338,13 +344,15 @@ class CoordinateTrace:
         """Return the root of what each coordinate's steps add."""
         return np.sqrt(sum((self._variances(blocks) for blocks in self.blocks), np.zeros(self.clips.size)))
 
-    def variances(self, bends: Floats) -> Floats:
+    def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
         """Return the noise's variance in each coordinate, of these curvatures, whose steps are spread evenly."""
-        pull = np.minimum(self.relative_step * bends / self.smoothness, 1.0)
+        steps = self.relative_step / self.smoothness
+        shrink = prox_factor(steps, 1.0, strengths)
+        pull = 1.0 - shrink * (1.0 - np.minimum(steps * bends, 1.0))
         total, unit = np.zeros(self.clips.size), self.noise.deviation() / self.count
         for blocks in self.blocks:
             counts = np.bincount(np.concatenate(blocks), minlength=self.clips.size)
-            sizes = unit * self.clips * self.relative_step / self.smoothness / blocks[0].size ** 0.5
+            sizes = shrink * unit * self.clips * steps / blocks[0].size ** 0.5
             times = np.arange(1, max(1, int(counts.max())) + 1)[:, None]
             left = np.power(1.0 - pull, times - 1.0)
             if self.average == "uniform":  # an answer is in all iterates after it
@@ -394,9 +402,10 @@ class PathTrace:
         """Return nothing."""
         return None
 
-    def variances(self, bends: Floats) -> Floats:
-        """Return the noise's variance along directions in which the mean loss has these curvatures."""
+    def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
+        """Return the noise's variance along directions in which the mean loss, and a penalty, have these curvatures."""
         total, response = np.zeros(bends.size), np.zeros(bends.size)
+        bends = bends if strengths is None else bends + strengths
         for step, noise, share in zip(self.steps[::-1], self.noises[::-1], self.averages[:0:-1], strict=True):
             response = response + share
             total = total + np.square(step * noise * response)
@@ -427,11 +436,12 @@ class PointTrace:
         scale = self.multiplier * self.sensitivity * (math.sqrt(math.prod(self.shape) + 1.0) if self.pure else 1.0)
         return None if self.cut else np.full(self.shape, scale)
 
-    def variances(self, bends: Floats) -> Floats:
-        """Return the noise's variance; noise within an objective moves its minimizer less where the loss is curved."""
+    def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
+        """Return the noise's variance; noise within an objective moves its minimizer less where that is curved."""
         found = self.deviations()
         square = np.inf if found is None else float(found.flat[0]) ** 2
-        moved = self.strength / (self.strength + TOGETHER * bends) if self.strength else np.ones_like(bends)
+        steeper = TOGETHER * bends if strengths is None else TOGETHER * bends + strengths
+        moved = self.strength / (self.strength + steeper) if self.strength else np.ones_like(bends)
         return np.asarray(square * np.square(moved))
 
 
