@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from discreet import Bounds, DPLogisticRegression
 from discreet.default.recipe import Recipe
-from discreet.default.target import best_constant, class_shares
+from discreet.default.rows import best_constant, class_shares
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import derivative, derivatives, value, values
 from tests.covering import covering

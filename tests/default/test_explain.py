@@ -5,8 +5,7 @@ import pytest
 
 from discreet import Bounds, DPClassifier, DPLinearRegression, DPLogisticRegression
 from discreet.default import Recipe, Shares
-from discreet.default.explain import forecast_for
-from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, recipe_for
+from discreet.default.table import FORMS, SETTINGS, SHARES, Facts, forecast_for, recipe_for
 from discreet.errors import Unsupported
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget, DPLinearRegression
-from discreet.default.target import search_releases, search_target
+from discreet.default.rows import search_releases, search_target
 from discreet.losses import Huber, Poisson, Squared
 from discreet.solvers.coordinates import estimate_target
 from discreet.testing import seeded

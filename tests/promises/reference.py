@@ -13,7 +13,7 @@ from discreet.curator.engines import DenseEngine, SparseEngine
 from discreet.curator.lattice import COEFFICIENT_LIMIT, place_weights, unit_for
 from discreet.curator.private_data import PrivateData
 from discreet.curator.queries.gradients import GradientQuery
-from discreet.curator.records import admission, containers
+from discreet.curator.records import admission
 from discreet.curator.session import observe
 from discreet.losses import Gamma, Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.losses.base import derivatives
@@ -50,7 +50,7 @@ def size(measurement):
 
 def records_of(X, targets, bounds, groups=None, intercept=True):
     """The private copy, without a curator."""
-    X = containers.two_dimensional(X)
+    X = admission.two_dimensional(X)
     scaling = admission.scaling_for(bounds, X.shape[1], None, intercept)
     return admission.admit(X, np.asarray(targets, dtype=np.float64), scaling, groups)
 

@@ -15,6 +15,7 @@ which neither overflows nor loses digits to e^epsilon. Every function rounds to 
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 from scipy.special import erfcx, log_ndtr
 
@@ -94,6 +95,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     return find_root(lambda epsilon: log_delta_of(epsilon, mu) > target, low, high, width=2 * _ULP)[1]
 
 
+@lru_cache(maxsize=256)
 def mu_of(epsilon: float, delta: float) -> float:
     """The largest mu that is (epsilon, delta)-DP, rounded down: delta_of(epsilon, answer) <= delta."""
     target = _log_of(delta)

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from discreet.curator.queries.minimizers import Problem as Problem
     from discreet.curator.queries.minimizers import expected_acceptance as expected_acceptance
     from discreet.curator.queries.moments import Magnitudes as Magnitudes
-    from discreet.curator.records.containers import container_of as container_of
-    from discreet.curator.records.containers import is_dask as is_dask
-    from discreet.curator.records.containers import one_dimensional as one_dimensional
-    from discreet.curator.records.containers import two_dimensional as two_dimensional
+    from discreet.curator.records.admission import container_of as container_of
+    from discreet.curator.records.admission import is_dask as is_dask
+    from discreet.curator.records.admission import one_dimensional as one_dimensional
+    from discreet.curator.records.admission import two_dimensional as two_dimensional
     from discreet.curator.records.derived import Part as Part
     from discreet.curator.records.derived import ThresholdRows as ThresholdRows
     from discreet.curator.records.derived import split as split

@@ -253,6 +253,8 @@ class DenseEngine(LocalEngine):
         self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
         self.cells_shape = -(-len(self.rows) // self._tile_rows), self.rows.shape[1], self._tile_rows
         """Tiles, columns, and rows per tile."""
+        self.tiled = partial(_tiled, self._tile_rows)
+        """Cuts a row vector like the tiles, padded with zeros: null records."""
         self._margins: tuple[bytes, Floats] | None = None
 
     def margins(self, w: Floats) -> Floats:
@@ -279,12 +281,8 @@ class DenseEngine(LocalEngine):
     def _tiles_of(self, cells: Array) -> Tiles:
         records = self.records
         shares = None if records.shares is None else np.maximum(self.tiled(records.shares), 1)
-        limits = Limits(records.norms, records.sums, records.shares, cut=partial(_tiled, self._tile_rows))
+        limits = Limits(records.norms, records.sums, records.shares, cut=self.tiled)
         return Tiles(cells, self.tiled(records.targets), self.tiled(self.weights), limits, shares)
-
-    def tiled(self, column: Array) -> Array:
-        """Return a row vector cut like the tiles, padded with zeros: null records."""
-        return _tiled(self._tile_rows, column)
 
     @cached_property
     def cells(self) -> Array:

@@ -24,7 +24,7 @@ from discreet.curator.known_draws import check_planned
 from discreet.curator.lattice import COARSE
 from discreet.curator.noise import current_entropy
 from discreet.curator.queries.counts import CellCounts, checks_of, with_ranges
-from discreet.curator.records import admission, containers
+from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import EMPTY, RowHashes, RowSketch, row_secrets
 from discreet.curator.records.storage import (
     Storage,
@@ -114,7 +114,7 @@ class PrivateData:
                 raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
         self.__is_sparse = rows.is_sparse
         self.__has_offsets = "offsets" in rows.columns_beside
-        self.__factors = _class_weights(class_weights, bounds.classes)
+        self.__factors = None if class_weights is None else _class_weights(class_weights, bounds.classes)
         self.__checked: Json | None = None
         self.__storage: Storage | None = None
         self.__n: dict[bool, int | None] = {}
@@ -348,7 +348,7 @@ class PrivateData:
         """
         check_answers_match_prices(require_priced(priced).plan, priced.budget)
         rows = self.__rows
-        containers.check_targets(rows.target_kinds, self.bounds.classes if loss.task == "classification" else None)
+        admission.check_targets(rows.target_kinds, self.bounds.classes if loss.task == "classification" else None)
         if isinstance(rows, ArrayRows):
             admission.check_containers(rows.X, self.scaling)
         self.__check_storage(priced.budget.neighbors)
@@ -478,10 +478,8 @@ class PrivateData:
         return facts
 
 
-def _class_weights(factors: containers.Table, classes: Sequence[object] | None) -> tuple[float, ...] | None:
+def _class_weights(factors: admission.Table, classes: Sequence[object] | None) -> tuple[float, ...]:
     """Return a positive weight per declared class."""
-    if factors is None:
-        return None
     is_list = classes is not None and isinstance(factors, list | tuple | np.ndarray)
     if not is_list or len(factors) != len(classes or ()) or not all(conforms(f, Positive) for f in factors):
         raise Unsupported("class weights are positive numbers, one for each declared class, such as {0: 1, 1: 5}")
@@ -528,7 +526,7 @@ class Sketcher:
         """Rows ``first`` to ``last`` of the table, all rows of some records."""
         self._hashes.see(first // self._every, last // self._every, np.ascontiguousarray(block[:: self._every]))
 
-    def see_sparse(self, csr: containers.Table) -> None:
+    def see_sparse(self, csr: admission.Table) -> None:
         """All rows of a sparse table."""
         self._hashes.see_sparse(csr)
 
@@ -545,17 +543,17 @@ def fingerprint_from(sketch: RowSketch, key: bytes) -> Fingerprint:
     return Fingerprint(digest.hexdigest(), sketch.smallest, sketch.rows)
 
 
-def fingerprint_of(X: containers.Table, key: bytes) -> Fingerprint:
+def fingerprint_of(X: admission.Table, key: bytes) -> Fingerprint:
     """The fingerprint of a table under a key. Anyone who has the key can test guesses of records against it.
 
     Privacy
     -------
     None: it depends on every record. It goes into the owner's ledger, and nothing that leaves depends on it.
     """
-    table = containers.two_dimensional(X)
+    table = admission.two_dimensional(X)
     n, width = table.shape
     sketcher = Sketcher(key, n)
-    if containers.is_sparse(table):
+    if admission.is_sparse(table):
         sketcher.see_sparse(admission.canonical(table))
     else:
         for first, last, block in admission.blocks(table, n, width):

@@ -57,12 +57,15 @@ from discreet.accounting.plan import Plan, Release
 from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.curator import Recoding
-from discreet.default.rows import Rows, Units, declared_features, declared_rows
-from discreet.default.target import (
+from discreet.default.rows import (
+    Rows,
+    Units,
     best_constant,
     best_log_mean,
     class_shares,
     constant_doubt,
+    declared_features,
+    declared_rows,
     search_releases,
     search_target,
 )
@@ -79,6 +82,7 @@ from discreet.solvers.base import (
     Solution,
     count_release,
     on_one_thread,
+    project,
     public_count,
 )
 from discreet.solvers.calibration import CLASSES, LEAST_UNIT, Calibrated, Calibration, mean_curvature
@@ -99,8 +103,7 @@ from discreet.solvers.coordinates import (
     standard_rows,
     whiten,
 )
-from discreet.solvers.gradient_loop import average_weights, project
-from discreet.solvers.propagation import affine
+from discreet.solvers.propagation import affine, average_weights
 from discreet.solvers.settings import LARGEST
 from discreet.solvers.traces import (
     CalibratedTrace,

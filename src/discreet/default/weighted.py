@@ -18,8 +18,9 @@ from discreet.losses.base import Loss
 from discreet.losses.classification import contrasts
 from discreet.penalties.base import Penalty
 from discreet.penalties.recoded import metric_prox
+from discreet.solvers.base import project
 from discreet.solvers.coordinates import LEAST_DIRECTION, TINY, noises, ridge_in
-from discreet.solvers.gradient_loop import Path, project
+from discreet.solvers.gradient_loop import Path
 from discreet.solvers.propagation import affine, posterior_weights
 from discreet.solvers.shrinkage import ODDS
 from discreet.typing import Floats

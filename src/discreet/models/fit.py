@@ -71,7 +71,7 @@ def solver_names() -> tuple[str, ...]:
 def check_solver(solver: object) -> None:
     """Refuse what is neither the name of a solver nor a solver object."""
     if isinstance(solver, str):
-        is_solver = solver in solver_names()
+        is_solver = solver == "auto" or solver in solver_names()
     else:
         parts = ("plan", "solve", "settings")
         is_solver = not isinstance(solver, type) and all(hasattr(solver, name) for name in parts)
@@ -89,8 +89,11 @@ def choose_solver(
         custom: Any = solver
         return filled(custom, domain, loss, penalty, budget), ("solver configured by the user",)
     if solver == "auto":
-        from discreet.default.explain import expectations  # here: a fit imports no solver but its own
-        from discreet.default.table import Facts, choose
+        from discreet.default.table import (
+            Facts,
+            choose,
+            expectations,  # here: a fit imports no solver but its own
+        )
 
         facts = Facts(domain, loss, penalty, budget)
         chosen, why = choose(facts)
@@ -401,8 +404,10 @@ class Quote:
         str
             Text, made of public facts alone: no record is read for it.
         """
-        from discreet.default.explain import explanation  # here: a fit imports no solver but its own
-        from discreet.default.table import Facts
+        from discreet.default.table import (
+            Facts,
+            explanation,  # here: a fit imports no solver but its own
+        )
 
         domain, loss, penalty = self.facts
         text = explanation(Facts(domain, loss, penalty, self.priced.budget), self.configured, self.reason)

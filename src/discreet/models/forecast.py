@@ -568,8 +568,10 @@ def forecast(
 
 def _predicted(setting: Setting, point: Point) -> str:
     """Return what the default's own formula says of a point, where its solver is planned."""
-    from discreet.default.explain import prediction  # here: only a forecast of the default needs it
-    from discreet.default.table import Facts
+    from discreet.default.table import (
+        Facts,
+        prediction,  # here: only a forecast of the default needs it
+    )
 
     facts = Facts(point.domain, setting.loss, setting.penalty, point.budget)
     return prediction(facts, point.solver)

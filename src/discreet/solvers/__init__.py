@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from discreet.solvers.cd import CoordinateDescent as CoordinateDescent
     from discreet.solvers.coordinate_geometry import Geometry as Geometry
     from discreet.solvers.coordinates import Preconditioned as Preconditioned
-    from discreet.solvers.exact import ExactMinimizer as ExactMinimizer
     from discreet.solvers.exponential import ExponentialMechanism as ExponentialMechanism
     from discreet.solvers.gcd import GreedyCoordinateDescent as GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent as GradientDescent
     from discreet.solvers.objective import ObjectivePerturbation as ObjectivePerturbation
+    from discreet.solvers.output import ExactMinimizer as ExactMinimizer
     from discreet.solvers.output import OutputPerturbation as OutputPerturbation
     from discreet.solvers.risk_bounds import compare_bounds as compare_bounds
     from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent

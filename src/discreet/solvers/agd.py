@@ -39,10 +39,11 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
+    project,
     public_count,
     refuse_weights,
 )
-from discreet.solvers.gradient_loop import clip_for, project
+from discreet.solvers.gradient_loop import clip_for
 from discreet.solvers.risk_bounds import RiskBound
 from discreet.solvers.traces import PathTrace
 from discreet.typing import Floats

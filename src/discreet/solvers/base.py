@@ -470,3 +470,9 @@ def on_one_thread(columns: int) -> Iterator[None]:
         return
     with _libraries().limit(limits=1, user_api="blas"):
         yield
+
+
+def project(w: Floats, radius: float | None) -> Floats:
+    """Project onto the ball: a point outside is shrunk, a point inside stays."""
+    norm = float(np.linalg.norm(w))
+    return w if radius is None or norm <= radius else w * (radius / norm)

@@ -33,9 +33,10 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
+    project,
     public_count,
 )
-from discreet.solvers.gradient_loop import Descent, project
+from discreet.solvers.gradient_loop import Descent
 from discreet.solvers.risk_bounds import RiskBound
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_bound, gradient_smoothness, slope_at_zero
 from discreet.parameters import Count, OneOf, Positive, Weight, check_fields, conforms
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import count_release
+from discreet.solvers.base import count_release, project
 from discreet.solvers.propagation import average_weights as average_weights
 from discreet.solvers.risk_bounds import (
     CALIBRATIONS,
@@ -97,12 +97,6 @@ def drawn(probability: float) -> float:
 
 AVERAGES = ("last", "uniform", "suffix", "tail", "polynomial")
 Momentum = Weight | Literal["nesterov"]
-
-
-def project(w: Floats, radius: float | None) -> Floats:
-    """Project onto the ball: a point outside is shrunk, a point inside stays."""
-    norm = float(np.linalg.norm(w))
-    return w if radius is None or norm <= radius else w * (radius / norm)
 
 
 def clip_for(

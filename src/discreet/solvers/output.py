@@ -1,4 +1,4 @@
-"""Output perturbation: minimize exactly, then add noise to the minimizer.
+"""Output perturbation: minimize exactly, then add noise to the minimizer; and the minimizer itself, without privacy.
 
 Sources: Chaudhuri, Monteleoni & Sarwate 2011 and the USC lecture (sensitivity of a strongly convex minimizer); Wu et
 al. 2017 (stability of gradient steps).
@@ -10,11 +10,14 @@ solver's certified gradient allows; Gaussian noise, or noise of Gamma length for
 Utility: E F - F* <= a L^2 sqrt(p) z / (n mu) for L-Lipschitz losses, ((beta + mu)/2) p (a L z / (n mu))^2 for smooth
 ones. A merely convex loss has no such minimizer (the median's jumps): mu must come from a penalty or be added, at the
 cost of mu R^2 / 2. Wins where the penalty is strong or n is large against p.
+
+Without privacy (``epsilon=inf``, ``ExactMinimizer``) w is released as it is, for any penalty, however wide declared
+ranges are: n p^2 once, and n p for each step; squares take one.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -28,7 +31,7 @@ from discreet.budget import Budget
 from discreet.curator import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_smoothness
-from discreet.parameters import Count, Positive
+from discreet.parameters import Count, Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
 from discreet.solvers.base import (
@@ -252,3 +255,47 @@ def _public_n(domain: Domain) -> int:
 def published_noise(budget: Budget) -> float:
     """Return the classical noise multiplier; a pure budget's Gamma noise is what the papers have."""
     return 0.0 if budget.is_pure else classical_gaussian(budget.epsilon, budget.delta)
+
+
+MOST_COLUMNS = 2000
+"""Of more columns the second moment does not pay."""
+
+
+@dataclass(frozen=True)
+class ExactMinimizer:
+    """The minimizer, without privacy: what ``solver="auto"`` is for ``epsilon=inf`` wherever records are at hand.
+
+    Parameters
+    ----------
+    n_steps : int, default=5000
+        Steps at most; they end where they move nothing beyond rounding.
+
+    Examples
+    --------
+    >>> from discreet import DPLinearRegression
+    >>> from discreet.solvers import ExactMinimizer
+    >>> DPLinearRegression(epsilon=float("inf"), solver=ExactMinimizer(), bounds=1.0).solver.n_steps
+    5000
+    """
+
+    n_steps: Count = 5000
+    name: ClassVar[str] = "exact"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
+        """List the minimizer, and a count where n is private or records have weights."""
+        if domain.remote or domain.n_features > MOST_COLUMNS or not math.isfinite(loss.smoothness):
+            raise Unsupported("exact minimizers are of records on one machine with at most 2,000 columns: use 'gd'")
+        return Plan((Release("exact_minimizer", 1), *count_release(domain)))
+
+    def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
+        """Ask for the minimizer."""
+        n = public_count(curator)
+        (w,) = (curator.exact_minimizer(penalty, n=n, n_steps=self.n_steps) for _ in progress(range(1)))
+        return Solution(w)
+
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}

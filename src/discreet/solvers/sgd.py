@@ -31,9 +31,10 @@ from discreet.solvers.base import (
     Progress,
     Solution,
     Solver,
+    project,
     public_count,
 )
-from discreet.solvers.gradient_loop import AVERAGES, Descent, check_sampling, drawn, fraction_of, project
+from discreet.solvers.gradient_loop import AVERAGES, Descent, check_sampling, drawn, fraction_of
 from discreet.solvers.risk_bounds import RiskBound
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ from discreet.solvers.base import (
     Solution,
     Solver,
     count_release,
+    project,
     public_count,
 )
 from discreet.solvers.gradient_loop import (
@@ -50,7 +51,6 @@ from discreet.solvers.gradient_loop import (
     clip_for,
     drawn,
     fraction_of,
-    project,
     step_for,
 )
 from discreet.solvers.risk_bounds import RiskBound

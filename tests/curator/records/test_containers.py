@@ -8,8 +8,7 @@ import pytest
 from scipy import sparse
 
 from discreet import Bounds, DPLogisticRegression
-from discreet.curator.records.admission import class_indices, grouping
-from discreet.curator.records.containers import as_array, container_of
+from discreet.curator.records.admission import as_array, class_indices, container_of, grouping
 from discreet.errors import DiscreetError
 from tests.covering import covering
 

@@ -11,7 +11,7 @@ from discreet import Bounds, Budget
 from discreet.accounting import Plan, Release
 from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
-from discreet.curator.records import admission, containers
+from discreet.curator.records import admission
 from discreet.losses import Logistic, Squared
 from discreet.solvers import GradientDescent, Preconditioned
 from tests.replaying import window
@@ -129,7 +129,7 @@ def records_of(X, y, *, groups=None, intercept=True, fine=False, loss=None, boun
     loss = Logistic() if loss is None else loss
     bounds = bounds_of(loss, fine=fine) if bounds is None else bounds
     data = PrivateData(X, y, bounds, groups=groups, fit_intercept=intercept)
-    records = admission.admit(containers.two_dimensional(X), np.asarray(y, dtype=np.float64), data.scaling, groups)
+    records = admission.admit(admission.two_dimensional(X), np.asarray(y, dtype=np.float64), data.scaling, groups)
     return records, data.domain(budget_of(relation).neighbors, loss)
 
 

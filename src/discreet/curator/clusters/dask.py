@@ -39,7 +39,7 @@ from discreet.curator.clusters.remote import (
     silenced,
 )
 from discreet.curator.clusters.tasks import ArrayRows, Failed, FileTable, TableRows, Tally, describe
-from discreet.curator.records import containers
+from discreet.curator.records import admission
 from discreet.curator.tables.files import current_client
 from discreet.curator.tables.frames import FrameSource
 from discreet.errors import ClusterFailed, Unsupported, unquoted
@@ -379,20 +379,20 @@ class DaskRows(StreamElsewhere):
             target = y
             if list(sample.columns).count(y) != 1:
                 raise Unsupported(f"X has no column {y!r}, or has it twice")
-            self.target_kinds = containers.target_kinds(sample[y])
+            self.target_kinds = admission.target_kinds(sample[y])
             sample = sample.drop(columns=[y])
         else:
-            self.target_kinds = [containers.kind_of(y.dtype)] if hasattr(y, "dtype") else []
+            self.target_kinds = [admission.kind_of(y.dtype)] if hasattr(y, "dtype") else []
             pieces = [(*piece, other) for piece, other in zip(pieces, _targets(X, y, len(pieces)), strict=True)]
         given = {"groups": groups, "weights": weights, "offsets": offsets}
         beside = {name: column for name, column in given.items() if column is not None}
         for name, column in beside.items():
-            if not containers.is_dask(column) or getattr(column, "ndim", 1) != 1:
+            if not admission.is_dask(column) or getattr(column, "ndim", 1) != 1:
                 raise Unsupported(f"{name} must be a Dask column that is partitioned as X is, one value for each row")
             pieces = [(*piece, part) for piece, part in zip(pieces, _targets(X, column, len(pieces)), strict=True)]
         self.has_persons = groups is not None
         self.columns_beside = tuple(name for name in beside if name != "groups")
-        self.sample = containers.two_dimensional(sample)
+        self.sample = admission.two_dimensional(sample)
         n_columns = int(self.sample.shape[1])
         self.columns = [str(name) for name in sample.columns] if self.is_named else [""] * n_columns
         self._pieces, self._sizes = pieces, sizes
@@ -433,7 +433,7 @@ def _parts_of(frame: Any) -> list[Any]:
 
 def _targets(X: Any, y: Any, parts: int) -> list[Any]:
     """Return one delayed block of targets per part."""
-    if not containers.is_dask(y):
+    if not admission.is_dask(y):
         raise Unsupported(_UNLIKE)
     if hasattr(y, "chunks"):
         if y.ndim == 2 and y.numblocks[1] > 1:

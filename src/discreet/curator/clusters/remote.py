@@ -21,7 +21,7 @@ from discreet.curator.clusters import persons, tasks
 from discreet.curator.clusters.calls import Misfit, unpack
 from discreet.curator.clusters.tasks import OTHER_CODE, CellEncoding, Failed, Seal, Seen, Tally, added
 from discreet.curator.engines import Engine, ExactSum, LocalEngine
-from discreet.curator.records import containers
+from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import EMPTY
 from discreet.curator.records.stream import Block, RecordStream
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source
@@ -310,17 +310,17 @@ class StreamElsewhere(RecordStream):
 
     def blocks(self) -> Iterator[Block]:
         """Refuse."""
-        raise Unsupported(containers.ELSEWHERE)
+        raise Unsupported(admission.ELSEWHERE)
 
     def persons(self) -> Integers:
         """Refuse."""
-        raise Unsupported(containers.ELSEWHERE)
+        raise Unsupported(admission.ELSEWHERE)
 
 
 class SourceElsewhere(Source):
     """A table whose rows other machines read and count."""
 
-    where = containers.ELSEWHERE
+    where = admission.ELSEWHERE
 
     def count(self) -> int:
         """Refuse."""
@@ -358,15 +358,15 @@ class _RowsThere(StreamElsewhere):
 
     def cells(self) -> dict[int, Integers]:
         """Refuse: no ranges are estimated of these rows."""
-        raise Unsupported(containers.ELSEWHERE)
+        raise Unsupported(admission.ELSEWHERE)
 
     def scored(self, scoring: Scoring, secrets: Words | None) -> ScoredParts:
         """Refuse: these rows are not scored by their predictions."""
-        raise Unsupported(containers.ELSEWHERE)
+        raise Unsupported(admission.ELSEWHERE)
 
     def read(self, secrets: Words | None) -> ReadParts:
         """Refuse: these rows were read."""
-        raise Unsupported(containers.ELSEWHERE)
+        raise Unsupported(admission.ELSEWHERE)
 
 
 class ScoredTable(_RowsThere):

@@ -35,7 +35,7 @@ from discreet.curator.known_answers import (
     check_recoding_kernels,
     known_sum,
 )
-from discreet.curator.records import admission, containers
+from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import RowHashes, RowSketch
 from discreet.curator.records.storage import MEMORY
 from discreet.curator.records.stream import Block, Encoding, RecordStream, admit_stream, in_place
@@ -355,12 +355,12 @@ class ArrayRows:
         size = len(given) - len(self.beside)
         given, columns = given[:size], dict(zip(self.beside, given[size:], strict=True))
         X, y = given if len(given) == 2 else (given[0].drop(columns=[self.target]), given[0][self.target])
-        table, targets = containers.two_dimensional(X), containers.one_dimensional(y)
+        table, targets = admission.two_dimensional(X), admission.one_dimensional(y)
         if table.shape[1] != self.n_columns or table.shape[0] != len(targets):
             raise Unsupported("X and y must be partitioned alike, with the same columns in every part")
         groups = columns.pop("groups", None)
         names = None if groups is None else admission.names_of(groups)
-        numbers = {name: admission.numbers(containers.one_dimensional(column)) for name, column in columns.items()}
+        numbers = {name: admission.numbers(admission.one_dimensional(column)) for name, column in columns.items()}
         if any(len(column) != len(targets) for column in (*numbers.values(), *([] if names is None else [names]))):
             raise Unsupported("groups, weights and offsets must be partitioned as X is, with one value for each row")
         return _ArrayStream(table, targets, self.classes, names, numbers)

@@ -104,7 +104,7 @@ from discreet.curator.metrics.row_values import (
     ends,
 )
 from discreet.curator.private_data import Sketcher, fingerprint_from
-from discreet.curator.records import admission, containers
+from discreet.curator.records import admission
 from discreet.curator.records.row_sketches import row_secrets
 from discreet.curator.records.stream import CHANGED, Elsewhere, ValuesElsewhere, is_stream
 from discreet.errors import Unsupported
@@ -674,14 +674,14 @@ def _read_elsewhere(
 
 
 def _blocks(model: Released, X: object, y: object) -> Iterator[tuple[Floats, Floats, Any]]:
-    table = containers.two_dimensional(X)
+    table = admission.two_dimensional(X)
     if model.is_classifier:
         targets = admission.class_indices(y, model.bounds.classes or ())
     else:
-        targets = admission.numbers(containers.one_dimensional(y))
+        targets = admission.numbers(admission.one_dimensional(y))
     if len(targets) != table.shape[0]:
         raise Unsupported("y must hold one target for each row of X")
-    if containers.is_sparse(table):
+    if admission.is_sparse(table):
         rows = admission.canonical(table)
         yield model.sparse_margins(rows), targets, rows
         return

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.bounds import Bounds
-from discreet.curator.records.containers import Table
+from discreet.curator.records.admission import Table
 from discreet.curator.records.stream import RecordStream, Watch, in_place
 from discreet.losses.base import LEAST_LOG, Loss
 from discreet.typing import Floats, Integers

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.curator.noise import current_entropy, poisson_sample
-from discreet.curator.records import admission, containers
+from discreet.curator.records import admission
 from discreet.curator.records.stream import Block, RecordStream, RowsElsewhere
 from discreet.errors import Unsupported
 from discreet.typing import Array, Floats, Integers
@@ -48,9 +48,9 @@ from discreet.typing import Array, Floats, Integers
 class Part:
     """Some of the rows, as a fit takes them."""
 
-    X: containers.Table
-    y: containers.Table
-    groups: containers.Table
+    X: admission.Table
+    y: admission.Table
+    groups: admission.Table
 
     @property
     def n_rows(self) -> int:
@@ -59,13 +59,13 @@ class Part:
 
 
 def split(
-    X: containers.Table, y: containers.Table, groups: containers.Table, numerator: int, held_units: int | None = None
+    X: admission.Table, y: admission.Table, groups: admission.Table, numerator: int, held_units: int | None = None
 ) -> tuple[Part, Part]:
     """The records not drawn, and those drawn: ``held_units`` of them, or each with probability numerator / 2^16.
 
     Persons stay together.
     """
-    table, targets = containers.two_dimensional(X), containers.one_dimensional(y)
+    table, targets = admission.two_dimensional(X), admission.one_dimensional(y)
     n = int(table.shape[0])
     if len(targets) != n:
         raise Unsupported("y must hold one target for each row of X")
@@ -76,7 +76,7 @@ def split(
     held = np.zeros(n, dtype=bool)
     drawn = _drawn(n if starts is None else len(starts) - 1, numerator, held_units)
     held[order[admission.rows_of_units(drawn, starts)]] = True
-    if containers.is_sparse(table):
+    if admission.is_sparse(table):
         table = admission.compressed(table)
     return _part(table, targets, names, np.flatnonzero(~held)), _part(table, targets, names, np.flatnonzero(held))
 
@@ -98,7 +98,7 @@ def _drawn(n_units: int, numerator: int, held_units: int | None) -> Integers:
     return np.sort(np.argsort(entropy.words(n_units), kind="stable")[:held_units])
 
 
-def _part(table: containers.Table, targets: Array, names: containers.Table, rows: Integers) -> Part:
+def _part(table: admission.Table, targets: Array, names: admission.Table, rows: Integers) -> Part:
     return Part(admission.taken(table, rows), targets[rows], None if names is None else names[rows])
 
 

@@ -15,7 +15,7 @@ from numba import njit, uint32, uint64
 from numpy.typing import NDArray
 
 from discreet.curator.kernels.kernel import kernel
-from discreet.curator.records.containers import Table
+from discreet.curator.records.admission import Table
 from discreet.typing import Floats, Words
 
 

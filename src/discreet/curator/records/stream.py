@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from discreet.accounting.plan import Plan, Release
 from discreet.curator.kernels import encode
 from discreet.curator.kernels.kernel import turn_to_rows
-from discreet.curator.records import admission, containers
-from discreet.curator.records.containers import Table
+from discreet.curator.records import admission
+from discreet.curator.records.admission import Table
 from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import Storage, storage_for, within_memory
 from discreet.errors import Unsupported
@@ -245,10 +245,10 @@ class ArrayRows(RecordStream):
         *,
         classes: Sequence[object] | None = None,
     ) -> None:
-        self.X, self.y, self.groups = containers.two_dimensional(X), containers.one_dimensional(y), groups
-        self.shape, self.is_sparse = (int(self.X.shape[0]), int(self.X.shape[1])), containers.is_sparse(self.X)
+        self.X, self.y, self.groups = admission.two_dimensional(X), admission.one_dimensional(y), groups
+        self.shape, self.is_sparse = (int(self.X.shape[0]), int(self.X.shape[1])), admission.is_sparse(self.X)
         given = {"weights": weights, "offsets": offsets}
-        self.beside = {name: containers.one_dimensional(column) for name, column in given.items() if column is not None}
+        self.beside = {name: admission.one_dimensional(column) for name, column in given.items() if column is not None}
         if len(self.y) != self.shape[0]:
             raise Unsupported("y must hold one target for each row of X")
         if groups is not None and not (hasattr(groups, "__len__") and len(groups) == self.shape[0]):
@@ -256,9 +256,9 @@ class ArrayRows(RecordStream):
         for name, column in self.beside.items():
             if len(column) != self.shape[0]:
                 raise Unsupported(f"{name} must hold one number for each row of X")
-        names, self.target_kinds = containers.column_names(self.X), containers.target_kinds(y)
+        names, self.target_kinds = admission.column_names(self.X), admission.target_kinds(y)
         if classes is not None:
-            containers.check_targets(self.target_kinds, classes)
+            admission.check_targets(self.target_kinds, classes)
         self.is_named, self.columns = names is not None, names or [""] * self.shape[1]
         self.sample = self.X.iloc[:0] if hasattr(self.X, "iloc") else np.empty((0, self.shape[1]))
         self.has_persons, self.columns_beside, self._classes = groups is not None, tuple(self.beside), classes

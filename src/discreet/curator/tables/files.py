@@ -27,7 +27,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numba import njit
 
-from discreet.curator.records import containers
+from discreet.curator.records import admission
 from discreet.curator.tables.frames import BATCH_ROWS, Batch, Source, table_in_memory
 from discreet.errors import Unsupported, unquoted
 from discreet.schema.cell_meaning import MAX_COLUMNS, decoded
@@ -387,7 +387,7 @@ def source_of(data: object, separator: str | None, rows: int | None = None) -> S
         from discreet.curator.clusters.spark import SparkSource
 
         return SparkSource(data)
-    if containers.is_dask(data):
+    if admission.is_dask(data):
         if not hasattr(data, "columns"):
             raise Unsupported("a table has named columns: pass a dask.dataframe")
         from discreet.curator.clusters.dask import DaskSource

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.curator.records.containers import Table
+from discreet.curator.records.admission import Table
 from discreet.curator.tables.cells import Column, check_stored, texts
 from discreet.errors import Unsupported, unquoted
 
