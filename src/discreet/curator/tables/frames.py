@@ -122,6 +122,7 @@ class FrameSource(Source):
                 "or Parquet"
             )
         self._table = table
+        self._stored: dict[str, list[pa.DataType]] = {}
         self.names = [str(name) for name in (table.column_names if self._is_arrow else table.columns)]
 
     @property
@@ -132,6 +133,11 @@ class FrameSource(Source):
         return int(self._table.num_rows if self._is_arrow else len(self._table))
 
     def stored(self, column: str) -> list[pa.DataType]:
+        if column not in self._stored:
+            self._stored[column] = self._looked_up(column)
+        return self._stored[column]
+
+    def _looked_up(self, column: str) -> list[pa.DataType]:
         if self._is_arrow:
             return [self._table.schema.field(self.names.index(column)).type]
         empty = self._table.iloc[:0, self.names.index(column)]
@@ -146,12 +152,13 @@ class FrameSource(Source):
 
     def batches(self, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[Batch]:
         places = [self.names.index(name) for name in columns]
+        chosen = [self._table.column(place) if self._is_arrow else self._table.iloc[:, place] for place in places]
         for first in range(0, self.count(), rows):
             last = min(self.count(), first + rows)
             if self._is_arrow:
-                part = [whole(self._table.column(place).slice(first, last - first)) for place in places]
+                part = [whole(column.slice(first, last - first)) for column in chosen]
             else:
-                part = [_series(self._table.iloc[first:last, place]) for place in places]
+                part = [_series(column.iloc[first:last]) for column in chosen]
             yield Batch(dict(zip(columns, part, strict=True)), last - first)
 
 
