@@ -17,7 +17,7 @@ from discreet.models import log_to_mlflow
 from discreet.models.words import AUTOLOG
 from discreet.schema import Number, Offset, Target
 from discreet.testing import seeded
-from tests.models.exports import COLUMNS, ESTIMATORS, METHODS, ROWS, SCHEMA, fitted, fitted_table, frame, rows
+from tests.models.exports import COLUMNS, ESTIMATORS, FIT, METHODS, ROWS, SCHEMA, fitted, fitted_table, frame, rows
 
 MANY = pytest.mark.parametrize("n", [4000, pytest.param(ROWS, marks=pytest.mark.thorough)])
 """Rows: a few thousand have every kind of cell, next to every other."""
@@ -165,6 +165,28 @@ def test_a_tables_graph_predicts_the_same(tmp_path, n):
     table[numbers] = table[numbers].astype(np.float32)  # what the graph is given
     found = outputs(model.to_onnx(tmp_path / "model.onnx"), inputs_of(table))
     np.testing.assert_allclose(found["probabilities"], model.predict_proba(table), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("size", [1.0, 30.0, 300.0])
+@pytest.mark.parametrize("estimator", [None, DPRidge(epsilon=20.0)], ids=["classes", "numbers"])
+def test_a_graph_with_large_terms_predicts_the_same(estimator, size, seed, tmp_path):
+    """Coefficients of rare cells may be large, and cancel: of such sums single precision keeps too few digits."""
+    target = SCHEMA.target if estimator is None else Target("score_of", range=(-50, 50))
+    model = fitted_table(estimator, replace(SCHEMA, target=target), frame(FIT, 1).assign(score_of=1.0))
+    random, fitted = np.random.default_rng(seed), model.estimator_
+    fitted.coef_ = size * random.standard_t(2, fitted.coef_.shape)
+    table = frame(500, seed)
+    for name, kind in COLUMNS.items():
+        if isinstance(kind, Number) and name != "hour":
+            table[name] = table[name].astype(np.float32)
+    rows = np.concatenate([block for block, _ in model._rows(table)])
+    fitted.intercept_ = -np.median(rows @ np.atleast_2d(fitted.coef_).T, axis=0)
+    found = outputs(model.to_onnx(tmp_path / "model.onnx"), inputs_of(table))
+    if estimator is None:
+        np.testing.assert_allclose(found["probabilities"], model.predict_proba(table), rtol=0, atol=1e-6)
+    else:
+        np.testing.assert_allclose(found["prediction"][:, 0], model.predict(table), rtol=1e-6, atol=1e-6)
 
 
 @MANY

@@ -381,7 +381,7 @@ def export(
     """Write a model for other tools: an ONNX graph, or a plain scikit-learn pipeline. Neither needs discreet to run.
 
     Both predict the same numbers, clip to declared ranges, and treat what is missing or unknown as the schema says. An
-    ONNX graph computes in single precision, and its metadata hold epsilon, delta and the digest of the certificate.
+    ONNX graph takes and returns single precision; its metadata hold epsilon, delta and the digest of the certificate.
     joblib's files run code when they are opened: open only those that you trust, with the same scikit-learn.
 
     - `discreet export model --onnx model.onnx`

@@ -254,7 +254,7 @@ class Exported:
 
     @checked
     def to_onnx(self, path: str | Path) -> Path:
-        """Write the model as an ONNX graph in single precision, with the certificate's digest in its metadata.
+        """Write the model as an ONNX graph of single precision, with the certificate's digest in its metadata.
 
         An estimator's graph takes one matrix, ``X``. A table model's takes one input of shape (n, 1) per column: a
         number, or a text without blanks around it, empty where nothing is there. Needs ``discreet[onnx]``.

@@ -14,7 +14,8 @@ So with encoded = T features, a coefficient w of the encoded features is w T of 
 tensor of its coefficients multiplied by T along each axis. T is found by encoding the cells that it is about.
 Features are a sparse matrix where there are labels: nearly all cells and nearly all products are 0.
 
-An ONNX graph (clip, encode, multiply, link; single precision) encodes by the same cells and maps. A label's text is
+An ONNX graph (clip, encode, multiply, link) encodes by the same cells and maps. It takes and returns single precision
+and computes in double: terms of rare cells may be large and cancel. A label's text is
 looked up in the table of its encoded features. A number with knots t_0 < ... < t_k is the ramps
 clip((x - t_i) / (t_i+1 - t_i), 0, 1), of which hat functions are differences; a curve also takes their squares and
 cubes, as it is a cubic polynomial of each.
@@ -413,23 +414,31 @@ class Graph:
         return name
 
     def constant(self, values: ArrayLike) -> str:
-        """Add a constant: floats in single precision, whole numbers, or texts."""
+        """Add a constant: floats in double precision, whole numbers, or texts."""
         array = np.asarray(values)
         name = f"constant {len(self.constants)}"
         if array.dtype.kind in "OU":
             texts = [str(value).encode() for value in array.ravel().tolist()]
             tensor = self._helper.make_tensor(name, self._onnx.TensorProto.STRING, array.shape, texts)
         else:
-            dtype = np.int64 if array.dtype.kind in "biu" else np.float32
+            dtype = np.int64 if array.dtype.kind in "biu" else np.float64
             tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(array, dtype=dtype), name)
         self.constants.append(tensor)
         return name
 
     def input(self, name: str, width: int, text: bool = False) -> str:
-        """Add an input with this many columns."""
+        """Add an input with this many columns: texts, or single precision, which is taken to double."""
         kind = self._onnx.TensorProto.STRING if text else self._onnx.TensorProto.FLOAT
         self.inputs.append(self._helper.make_tensor_value_info(name, kind, [None, width]))
-        return name
+        return name if text else self.double(name)
+
+    def double(self, values: str) -> str:
+        """Add the values in double precision."""
+        return self.add("Cast", values, to=self._onnx.TensorProto.DOUBLE)
+
+    def single(self, values: str, out: str) -> None:
+        """Add an output in single precision."""
+        self.add("Cast", values, out=out, to=self._onnx.TensorProto.FLOAT)
 
     def share(self, x: str, low: Floats, high: Floats) -> str:
         """Add (x - low) / (high - low), clipped to [0, 1]; 0 where the range is one point."""
@@ -492,23 +501,26 @@ def _outputs(graph: Graph, onnx: Any, fitted: Any, margins: str) -> list[Any]:
         if limit is not None:
             last = graph.add("Exp", _clip_node(graph, last, LEAST_LOG, limit))
         last = _clip_node(graph, last, *target_range(fitted))
-        graph.add("Identity", last, out="prediction")
+        graph.single(last, "prediction")
         return [value_info("prediction", types.FLOAT, [None, 1])]
     classes, scores = fitted.classes_, margins
+    is_float = classes.dtype.kind == "f"
     ordered = 1 < len(fitted.coef_) < len(classes)
     if ordered:
         scores = _ordered_probabilities(graph, margins)
     elif len(classes) == 2:
         scores = graph.add("Concat", graph.add("Mul", margins, graph.constant([0.0])), margins, axis=1)
     chosen = graph.add("ArgMax", scores, axis=1, keepdims=0)
-    graph.add("Gather", graph.constant(classes), chosen, axis=0, out="label")
+    label_of = graph.add("Gather", graph.constant(classes), chosen, axis=0, out=None if is_float else "label")
+    if is_float:
+        graph.single(label_of, "label")
     kind = {"b": types.INT64, "i": types.INT64, "u": types.INT64, "f": types.FLOAT}
     label = value_info("label", kind.get(classes.dtype.kind, types.STRING), [None])
     if hasattr(fitted, "predict_proba"):
         last = scores if ordered else graph.add("Softmax", scores, axis=1)
-        graph.add("Identity", last, out="probabilities")
+        graph.single(last, "probabilities")
         return [label, value_info("probabilities", types.FLOAT, [None, len(classes)])]
-    graph.add("Identity", margins, out="scores")
+    graph.single(margins, "scores")
     return [label, value_info("scores", types.FLOAT, [None, 1 if len(classes) == 2 else len(classes)])]
 
 
@@ -583,7 +595,7 @@ def _number_nodes(graph: Graph, schema: Schema, name: str) -> tuple[str, int]:
     absent = _absent(graph, schema, x)
     ramps = graph.share(x, places[:-1], places[1:])
     ramps = graph.add("Where", absent, graph.constant([0.0]), ramps)
-    indicator = graph.add("Cast", absent, to=1)
+    indicator = graph.double(absent)
     powers = [ramps]
     for _ in range(DEGREE - 1 if kind.is_curve else 0):
         powers.append(graph.add("Mul", powers[-1], ramps))
