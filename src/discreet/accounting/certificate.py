@@ -526,10 +526,17 @@ def _is_object(value: object) -> bool:
 
 
 def _is_setting(value: object) -> bool:
-    """Whether a setting or a declaration could have this form: a scalar, none, or lists and objects that hold some."""
+    """Whether a setting could have this form: a scalar, none, or lists and objects that hold some."""
     if isinstance(value, (list, dict)):
         return len(value) > 0 and all(map(_is_setting, value.values() if isinstance(value, dict) else value))
     return value is None or value in ("inf", "-inf") or _is_scalar(value)
+
+
+def _is_declaration(value: object) -> bool:
+    """Whether a stream may declare this: as settings are, and empty lists and objects."""
+    if isinstance(value, (list, dict)):
+        return all(map(_is_declaration, value.values() if isinstance(value, dict) else value))
+    return _is_setting(value)
 
 
 def _list_of(check: Check) -> Check:
@@ -604,11 +611,27 @@ FACTS: Mapping[str, Check] = {
     ESTIMATED_RANGES: _object_of(_is_range),
     CHECKED: _are_checks,
 }
-"""The facts of ``assumed_public`` whose form is known. Others, which a stream declares, are settings of any form."""
+"""The facts of ``assumed_public`` whose form is known. Others, which a stream declares, are of any form."""
+TABLES = ("schema", "feature_names", ESTIMATED_RANGES)
+"""Those that streams of tables declare."""
+
+
+def check_declarations(facts: Mapping[str, object]) -> None:
+    """Refuse what a stream declares where a certificate could not be read back, or would say it of something else."""
+    if taken := [name for name in facts if name == "unit" or (name in FACTS and name not in TABLES)]:
+        raise Unsupported(
+            f"a stream's facts may not be called {', '.join(taken)}: certificates use the name themselves"
+        )
+    try:
+        stored = decoded(json.dumps(encoded(plain(facts)), allow_nan=False))
+    except (AccountingError, RecursionError) as error:
+        raise Unsupported(f"a stream's facts must be plain JSON: {error}") from None
+    if wrong := [name for name, fact in stored.items() if not FACTS.get(name, _is_declaration)(fact)]:
+        raise Unsupported(f"a stream's facts must be plain JSON: {', '.join(wrong)} has another form")
 
 
 def _are_facts(value: object) -> bool:
-    return isinstance(value, dict) and all(FACTS.get(name, _is_setting)(fact) for name, fact in value.items())
+    return isinstance(value, dict) and all(FACTS.get(name, _is_declaration)(fact) for name, fact in value.items())
 
 
 FIELDS: Mapping[str, Check] = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.certificate import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY
+from discreet.accounting.certificate import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY, check_declarations
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import PricedPlan, require_priced
 from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes
@@ -112,6 +112,7 @@ class PrivateData:
         for name, ends in (("weights", bounds.weights), ("offsets", bounds.offsets)):
             if name in rows.columns_beside and ends is None:
                 raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
+        check_declarations(rows.facts)
         self.__is_sparse = rows.is_sparse
         self.__has_offsets = "offsets" in rows.columns_beside
         self.__factors = None if class_weights is None else _class_weights(class_weights, bounds.classes)

@@ -1,14 +1,18 @@
 """Streams are admitted as arrays are, in whatever pieces and order their blocks stand."""
 
+import math
+
 import numpy as np
 import pytest
 
+from discreet import Certificate, DPLogisticRegression
 from discreet.accounting import Plan, Release, price_plan
 from discreet.bounds import Bounds
 from discreet.budget import Budget
 from discreet.curator import PrivateData, Problem
 from discreet.curator.records import admission, stream
 from discreet.curator.records.stream import Block, RecordStream, admit_stream
+from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from tests.covering import covering
 from tests.replaying import window
@@ -63,3 +67,28 @@ def test_a_position_of_no_class_makes_its_record_null(position):
             data.open(priced, Logistic()).noisy_minimizer(Problem(regularization=1.0, n=4))
         at.append(seen[0].exact)
     np.testing.assert_array_equal(*at)
+
+
+FORMS = ([], {}, [[], {}], {"a": []}, (), None, True, "text", -1.5, math.inf, {"a": {"b": [1, None]}}, np.int64(3))
+BAD_FORMS = (math.nan, [math.nan], {"a": {1, 2}}, 10**400, np.zeros(2), object(), b"x", 1j)
+TAKEN = ("n", "unit", "classes", "features", "kept", "noisy_checks")
+
+
+def streamed(facts):
+    rng = np.random.default_rng(0)
+    rows = Blocks(rng.normal(size=(N, P)), rng.integers(0, 2, N).astype(float), 20, "C")
+    rows.facts = facts
+    return DPLogisticRegression(1.0, 1e-6, bounds=Bounds(1.0, classes=(0, 1)), ledger=False).fit(rows).certificate_
+
+
+@pytest.mark.parametrize("fact", FORMS, ids=repr)
+def test_certificates_with_facts_of_any_form_are_read_back(fact):
+    certificate = streamed({"site": fact})
+    assert Certificate.from_json(certificate.to_json()).to_json() == certificate.to_json()
+
+
+@pytest.mark.parametrize("facts", [*({"site": form} for form in BAD_FORMS), *({name: 5} for name in TAKEN)], ids=repr)
+def test_facts_that_no_certificate_could_hold_are_refused_before_a_row_is_read(facts, monkeypatch):
+    monkeypatch.setattr(Blocks, "blocks", lambda self: pytest.fail("a row was read"))
+    with pytest.raises(Unsupported, match="a stream's facts"):
+        streamed(facts)
