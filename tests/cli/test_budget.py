@@ -14,8 +14,7 @@ from discreet.accounting.pricing import price_plan
 from discreet.cli.budget import _short, write_default
 from discreet.cli.terminal import UNSERVED
 from discreet.errors import Unsupported
-from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.ledger import config_file, default_address
+from discreet.ledger.ledger import Fingerprint, config_file, default_address
 
 PLAN = Plan([Release("noisy_gradient", 10)])
 SECRET = "hunter2"

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from discreet import Bounds, DPLogisticRegression, Ledger
 from discreet.curator.private_data import fingerprint_of
 from discreet.errors import BudgetExceeded, LedgerError
-from discreet.ledger.fingerprint import NOTICEABLE, SKETCH, Fingerprint
+from discreet.ledger.ledger import NOTICEABLE, SKETCH, Fingerprint
 from discreet.models.persist import save
 from discreet.solvers import GradientDescent
 from tests.covering import covering

@@ -8,7 +8,7 @@ from discreet import Budget, Ledger
 from discreet.accounting.events import Gaussian
 from discreet.accounting.pricing import price_plan
 from discreet.errors import LedgerError, Unsupported
-from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.ledger import Fingerprint
 from discreet.ledger.store import name_of
 
 COMPOSED, APART = "caf\u00e9", "cafe\u0301"

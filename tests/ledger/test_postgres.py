@@ -20,7 +20,7 @@ from discreet.errors import BudgetExceeded, LedgerError
 from discreet.ledger import postgres
 from discreet.ledger.account import AMOUNT_NAMES, Account, Amounts
 from discreet.ledger.chain import Entry
-from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.ledger import Fingerprint
 from discreet.ledger.postgres import SCHEMA, PostgresStore, grants_for
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tested: no psycopg", exc_type=ImportError)

@@ -12,7 +12,7 @@ from discreet.accounting.pricing import price_plan
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger.account import AMOUNT_NAMES, NEVER, Amounts
 from discreet.ledger.chain import GENESIS, Entry
-from discreet.ledger.fingerprint import Fingerprint
+from discreet.ledger.ledger import Fingerprint
 from discreet.ledger.store import OverCap
 
 CAP = {"epsilon": 3.0, "delta": 1e-6}

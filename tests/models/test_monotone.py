@@ -9,7 +9,7 @@ from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator import Layout
 from discreet.errors import Unsupported
-from discreet.models.monotone import monotone
+from discreet.models.curves import monotone
 from discreet.schema import Number, Target
 from discreet.schema.cell_meaning import SchemaError
 from discreet.solvers.base import Solution

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.seeded import SeededWords
 from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.curator import use_entropy
-from discreet.models import smoothing
+from discreet.models import curves as released
 from discreet.schema import Number, Target
 from discreet.testing import seeded
 
@@ -65,7 +65,7 @@ def test_effects_that_are_lines_hardly_bend(kind, monkeypatch):
         scores = (lambda model, t=table: log_odds(model, t)) if kind == "labels" else (lambda m, t=table: m.predict(t))
         curved = fitted(table, target, estimator, seed)
         with monkeypatch.context() as patch:
-            patch.setattr(smoothing, "smoothed", lambda solution, *_: solution)
+            patch.setattr(released, "smoothed", lambda solution, *_: solution)
             rough = fitted(table, target, estimator, seed)
         assert curved.schema_.columns["x0"].is_curve
         ratios.append(excess(curved, table, scores) / excess(rough, table, scores))
@@ -83,7 +83,7 @@ def test_a_clear_bend_is_kept():
 
 def test_declared_curves_inference_and_lines_are_not_shrunk(monkeypatch):
     calls = []
-    monkeypatch.setattr(smoothing, "smoothed", lambda solution, *_: calls.append(1) or solution)
+    monkeypatch.setattr(released, "smoothed", lambda solution, *_: calls.append(1) or solution)
     table, target = labels(0)
     fitted(table, target, DPLogisticRegression(epsilon=4.0), term="curve")
     fitted(table, target, DPLogisticRegression(epsilon=4.0), terms="linear")
@@ -98,7 +98,7 @@ def test_predictions_along_the_line_stay(monkeypatch):
     """What bends told of a line is moved to it: the line through all predictions hardly changes."""
     table, target = numbers(1)
     smooth = fitted(table, target, DPRidge(epsilon=4.0)).predict(table)
-    monkeypatch.setattr(smoothing, "smoothed", lambda solution, *_: solution)
+    monkeypatch.setattr(released, "smoothed", lambda solution, *_: solution)
     rough = fitted(table, target, DPRidge(epsilon=4.0)).predict(table)
     X = np.column_stack([np.ones(ROWS), *(table[f"x{j}"] for j in range(COLUMNS))])
     lines = [X @ np.linalg.lstsq(X, scores, rcond=None)[0] for scores in (smooth, rough)]
@@ -112,14 +112,14 @@ def test_a_line_that_may_be_a_constant_takes_little_of_what_its_bends_lose():
     moment[:3, 3] = moment[3, :3] = 0.031, -0.02, 0.005
     moment[0, 1:3] = moment[1:3, 0] = -0.003, 0.001
     spectrum = SimpleNamespace(standard=moment, deviation=entry)
-    bends = smoothing._bends(places, spectrum, np.eye(4), 1000.0, SimpleNamespace(intercept=True))
+    bends = released._bends(places, spectrum, np.eye(4), 1000.0, SimpleNamespace(intercept=True))
     assert np.abs(bends.follow[0]).max() < 2
 
 
 def test_shrunk_bends_have_less_noise(monkeypatch):
     seen = []
-    before = smoothing.smoothed
-    monkeypatch.setattr(smoothing, "smoothed", lambda *given: seen.append(given) or before(*given))
+    before = released.smoothed
+    monkeypatch.setattr(released, "smoothed", lambda *given: seen.append(given) or before(*given))
     table, target = labels(2)
     fitted(table, target, DPLogisticRegression(epsilon=4.0))
     [(solution, curves, domain, loss)] = seen

@@ -10,16 +10,16 @@ that with the Mills ratio m(x) = Phi(x)/phi(x) = sqrt(pi/2) erfcx(-x/sqrt 2)
 
     delta = phi(a) [m(a) - m(b)],
 
-which neither overflows nor loses digits to e^epsilon. Every function rounds to the private side.
+which neither overflows nor loses digits to e^epsilon. Every function rounds to the private side: inverses are found as
+a bracket, of which callers take the end that is safe.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from scipy.special import erfcx, log_ndtr
 
-from discreet.accounting.root_finding import bracketed, find_root
 from discreet.errors import AccountingError
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -111,3 +111,36 @@ def mu_of_noise(counts_and_multipliers: Iterable[tuple[int, float]]) -> float:
     """The mu of a composition of ``count`` releases at each noise multiplier, rounded up."""
     square = math.fsum(count / (multiplier * multiplier) for count, multiplier in counts_and_multipliers)
     return math.sqrt(square) * (1 + 4 * _ULP)
+
+
+def find_root(
+    holds: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    steps: int = 200,
+    width: float = 0.0,
+    ratio: bool = False,
+) -> tuple[float, float]:
+    """Bisect between a point at which a condition holds and a higher one at which it fails.
+
+    Returns the last point at which it was found to hold and the first at which it was found to fail: the caller takes
+    the end that is safe. Ends at a relative ``width``, at two neighboring doubles, or after so many ``steps``; halves
+    the logarithm of the bracket where ``ratio``.
+    """
+    for _ in range(steps):
+        middle = math.sqrt(low * high) if ratio else 0.5 * (low + high)
+        if not low < middle < high or high - low <= width * high:
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
+def bracketed(reached: Callable[[float], bool], start: float, factor: float = 2.0) -> float:
+    """Multiply ``start`` by ``factor`` until a condition holds; an OverflowError where no double meets it."""
+    point = start
+    while not reached(point):
+        point *= factor
+        if not 0 < point < math.inf:
+            raise OverflowError("no double meets the condition")
+    return point

@@ -99,7 +99,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting.root_finding import find_root
+from discreet.accounting.gaussian import find_root
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from discreet.accounting.root_finding import bracketed, find_root
+from discreet.accounting.gaussian import bracketed, find_root
 from discreet.typing import Floats
 
 

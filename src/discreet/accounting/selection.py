@@ -36,7 +36,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from discreet.accounting import gaussian, rdp
-from discreet.accounting.root_finding import bracketed, find_root
+from discreet.accounting.gaussian import bracketed, find_root
 from discreet.errors import AccountingError, Unsupported
 from discreet.typing import Floats
 

@@ -23,8 +23,8 @@ from scipy.special import ndtr
 
 from discreet.accounting import gaussian
 from discreet.accounting.events import Event, Gaussian, Laplace, PerturbedMinimum, PureDP, gaussian_mu, merged
+from discreet.accounting.gaussian import bracketed
 from discreet.accounting.pricing import epsilon_of
-from discreet.accounting.root_finding import bracketed
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported
 from discreet.typing import Floats

@@ -71,9 +71,9 @@ from discreet.accounting.events import (
     PoissonSampled,
     PureDP,
 )
+from discreet.accounting.gaussian import find_root
 from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import PricedPlan, epsilon_of, price_plan
-from discreet.accounting.root_finding import find_root
 from discreet.audit.replay_pair import Fit
 from discreet.audit.result import SYNTHETIC, Audit, Sides
 from discreet.bounds import Bounds

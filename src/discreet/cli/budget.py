@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from discreet.cli.terminal import Console
     from discreet.ledger.account import Account
     from discreet.ledger.chain import Entry, Verified
-    from discreet.ledger.fingerprint import Notice
-    from discreet.ledger.ledger import Ledger
+    from discreet.ledger.ledger import Ledger, Notice
 
 RECENT = 20
 budget = typer.Typer(no_args_is_help=True)

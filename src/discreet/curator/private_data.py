@@ -49,8 +49,7 @@ from discreet.curator.records.stream import (
 from discreet.curator.session import check_answers_match_prices
 from discreet.errors import AlreadyReleased, MissingBounds, PlanViolation, Unsupported
 from discreet.json_schemas import Json
-from discreet.ledger.fingerprint import Fingerprint
-from discreet.ledger.ledger import Reservation, account_of, settled
+from discreet.ledger.ledger import Fingerprint, Reservation, account_of, settled
 from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
 from discreet.typing import Floats, Integers

@@ -623,14 +623,11 @@ def fit_model(
     def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
         opened = data.open(priced, fit.loss, start=domain.start, moments=domain.moments)
         solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
-        if curves:
-            from discreet.models.smoothing import smoothed  # here: arrays have no curves
+        if curves or cones:
+            from discreet.models.curves import monotone, smoothed  # here: arrays have neither
 
-            solution = smoothed(solution, curves, ready.domain, fit.loss)
-        if cones:
-            from discreet.models.monotone import monotone  # here: arrays have no schema
-
-            solution = monotone(solution, cones, domain, data.scaling.scale)
+            solution = smoothed(solution, curves, ready.domain, fit.loss) if curves else solution
+            solution = monotone(solution, cones, domain, data.scaling.scale) if cones else solution
         return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, opened.issued
 
     # what tells one fit's public settings from another's: a charge_id is never answered with another model

@@ -74,8 +74,7 @@ from discreet.parameters import Count, Finite, Positive, Rows, Share, checked
 from discreet.penalties.base import Penalty
 from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.gd import GradientDescent
-from discreet.solvers.output import OutputPerturbation
-from discreet.solvers.perturbation import OneShot
+from discreet.solvers.output import OneShot, OutputPerturbation
 from discreet.solvers.risk_bounds import excess_of_zeros
 from discreet.solvers.sgd import StochasticGradientDescent
 from discreet.typing import Floats

@@ -18,8 +18,8 @@ from discreet.curator import FrameSource, Groups, Layout, TableStream, source_of
 from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 from discreet.models.base import MODELS, DPLinearModel, Exported, Shown, default_model, lazily
+from discreet.models.curves import refuse_monotone
 from discreet.models.fit import Quote, RowExtras
-from discreet.models.monotone import refuse_monotone
 from discreet.models.scores import PrivateScore, private_score, public_score
 from discreet.models.term_effects import Coefficient, TermEffects, coefficients_of
 from discreet.parameters import OneOf, check_settings, checked

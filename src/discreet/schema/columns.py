@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.bounds import Range
-from discreet.scalars import holds_several
 from discreet.schema.cell_meaning import (
     BLANKS,
     MAX_LABELS,
@@ -18,6 +17,7 @@ from discreet.schema.cell_meaning import (
     are_numbers,
     check_count,
     check_length,
+    holds_several,
     number_of,
 )
 from discreet.schema.cell_meaning import SchemaError as SchemaError

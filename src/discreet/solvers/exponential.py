@@ -33,7 +33,7 @@ from discreet.parameters import OneOf, Positive, check_fields
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
 from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, count_release, public_count, refuse_weights
-from discreet.solvers.perturbation import point_trace
+from discreet.solvers.output import point_trace
 from discreet.typing import Floats
 
 if TYPE_CHECKING:

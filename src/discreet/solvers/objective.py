@@ -30,7 +30,7 @@ from discreet.losses.base import Loss, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
 from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, Solver, public_count, refuse_weights
-from discreet.solvers.perturbation import OneShot, noise_lengths
+from discreet.solvers.output import OneShot, noise_lengths
 from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
 from discreet.solvers.signal import Signal
 

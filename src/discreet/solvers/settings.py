@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from discreet.solvers.cd import CoordinateDescent
     from discreet.solvers.gcd import GreedyCoordinateDescent
     from discreet.solvers.gd import GradientDescent
-    from discreet.solvers.perturbation import OneShot
+    from discreet.solvers.output import OneShot
 
 P = TypeVar("P", bound="OneShot")
 Rule = float | Callable[[Signal], float]

@@ -76,7 +76,7 @@ def test_a_worker_imports_neither_noise_nor_entropy_nor_ledger():
 
 
 def test_the_search_for_imports_finds_planted_ones():
-    code = WORKER.format(hidden=HIDDEN).replace("import pickle", "import discreet.ledger.fingerprint, pickle")
+    code = WORKER.format(hidden=HIDDEN).replace("import pickle", "import discreet.ledger.ledger, pickle")
     made = subprocess.run([sys.executable, "-c", code], input=pickle.dumps([]), capture_output=True, timeout=60)
     assert b"discreet.ledger" in made.stdout
 

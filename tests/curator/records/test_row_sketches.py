@@ -6,7 +6,7 @@ import pytest
 from discreet.curator.private_data import fingerprint_from, fingerprint_of
 from discreet.curator.records import row_sketches
 from discreet.curator.records.row_sketches import EMPTY, RowHashes, row_secrets
-from discreet.ledger import fingerprint
+from discreet.ledger.ledger import SKETCH
 
 KEY = bytes(range(32))
 X = np.random.default_rng(0).normal(size=(1000, 3))
@@ -34,4 +34,4 @@ def test_rows_that_two_parts_share_count_twice_and_are_kept_once():
 
 
 def test_both_sides_keep_as_many_hashes():
-    assert row_sketches.SKETCH == fingerprint.SKETCH
+    assert row_sketches.SKETCH == SKETCH

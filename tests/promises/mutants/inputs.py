@@ -162,7 +162,7 @@ MUTANTS = (
     bug(
         "a cell in an exception",
         "A cell that is no number is named in an error.",
-        "scalars.py",
+        "schema/cell_meaning.py",
         "    try:\n        return convert(cell)\n"
         "    except Exception:  # an integer beyond doubles, a signaling NaN, a text that is no number\n"
         "        return math.nan\n",

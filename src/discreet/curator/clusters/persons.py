@@ -48,7 +48,7 @@ from discreet.curator.records.row_sketches import RowSketch
 from discreet.curator.records.storage import MEMORY
 from discreet.curator.records.stream import Block, Encoding, RecordStream, admit_stream
 from discreet.errors import ClusterFailed
-from discreet.scalars import is_name, is_nothing, real_number
+from discreet.schema.cell_meaning import is_name, is_nothing, real_number
 from discreet.typing import Integers, Words
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from discreet.curator.lattice import COARSE, FINE, Grid
 from discreet.curator.records.storage import MEMORY, Storage, storage_for
 from discreet.errors import MissingBounds, PlanViolation, Unsupported, unquoted
 from discreet.losses.base import Loss
-from discreet.scalars import is_name, is_nothing, is_plain, real_number
+from discreet.schema.cell_meaning import is_name, is_nothing, is_plain, real_number
 from discreet.typing import Array, Booleans, Floats, Integers
 
 Table: TypeAlias = Any

@@ -27,7 +27,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from discreet.errors import Unsupported
-from discreet.scalars import is_name, is_nothing
 from discreet.schema.cell_meaning import (
     MISSING,
     UNKNOWN,
@@ -35,6 +34,8 @@ from discreet.schema.cell_meaning import (
     are_numbers,
     codes_of,
     decoded,
+    is_name,
+    is_nothing,
     is_number_text,
     number_of,
     plain_number,

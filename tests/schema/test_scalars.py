@@ -13,7 +13,7 @@ import scipy.sparse
 from discreet import DPLogisticRegression
 from discreet.curator.records.admission import class_indices, grouping, numbers
 from discreet.curator.tables import cells
-from discreet.scalars import is_nothing, real_number
+from discreet.schema.cell_meaning import is_nothing, real_number
 from discreet.solvers import GradientDescent
 
 
