@@ -111,7 +111,8 @@ class PrivateData:
         for name, ends in (("weights", bounds.weights), ("offsets", bounds.offsets)):
             if name in rows.columns_beside and ends is None:
                 raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
-        check_declarations(rows.facts)
+        if rows.facts:  # a stream's: arrays declare none
+            check_declarations(rows.facts)
         self.__is_sparse = rows.is_sparse
         self.__has_offsets = "offsets" in rows.columns_beside
         self.__factors = None if class_weights is None else _class_weights(class_weights, bounds.classes)
@@ -351,7 +352,12 @@ class PrivateData:
         admission.check_targets(rows.target_kinds, self.bounds.classes if loss.task == "classification" else None)
         if isinstance(rows, ArrayRows):
             admission.check_containers(rows.X, self.scaling)
-        self.__check_storage(priced.budget.neighbors)
+        if not self.__is_sparse and rows.elsewhere is None:  # refuse a folder for scratch files that is no use
+            folder, neighbors = current_limits().folder, priced.budget.neighbors
+            if self.unit == "person" or not neighbors.n_is_public:  # whatever the number of rows is
+                check_scratch(folder)
+            elif self.__kept(neighbors):
+                check_scratch(folder, bytes_on_disk(int(rows.shape[0]), self.scaling.width, self.scaling.grid))
         if rows.elsewhere is not None:
             rows.elsewhere.check(priced.plan, loss)
         if opens:
@@ -451,16 +457,6 @@ class PrivateData:
             return [facts]
         plain = {key: fact for key, fact in facts.items() if key not in self.__kept(neighbors)}
         return [plain, {**plain, **self.__kept_on_disk()}]
-
-    def __check_storage(self, neighbors: Neighbors) -> None:
-        """Refuse a folder for scratch files that is no use; where the number of rows is private, whatever it is."""
-        if self.__is_sparse or self.__rows.elsewhere is not None:
-            return
-        folder = current_limits().folder
-        if self.unit == "person" or not neighbors.n_is_public:
-            check_scratch(folder)
-        elif self.__kept(neighbors):
-            check_scratch(folder, bytes_on_disk(int(self.__rows.shape[0]), self.scaling.width, self.scaling.grid))
 
     def facts(self, priced: PricedPlan) -> Json:
         """Return the unit and the declared facts, and of which columns something is or will be estimated."""
