@@ -198,8 +198,9 @@ def _least(
 class Shot:
     """What is in question of one-shot methods: clips and lambda / n, for rows of about length 1.
 
-    Noise in the output is that of the minimizer, clip / lambda. Noise in the objective moves it by 1 / (H + lambda),
-    and pays for the curvature of a record by a factor 1 + ``price`` n / lambda on its variance.
+    Noise in the output is that of the minimizer, clip / lambda, to which a penalty adds what it is ``certain`` to have
+    along every direction. Noise in the objective moves it by 1 / (H + lambda), and pays for the curvature of a record
+    by a factor 1 + ``price`` n / lambda on its variance.
     """
 
     clips: tuple[float, ...]
@@ -208,6 +209,7 @@ class Shot:
     n: float
     bias: float
     price: float | None = None
+    certain: float = 0.0
 
 
 @lru_cache(maxsize=256)
@@ -219,7 +221,7 @@ def best_shot(rows: Rows, shot: Shot, likely: tuple[Problem, ...]) -> Best:
     def cost(problem: Problem) -> Floats:
         added = strengths[..., None]
         hessian = (problem.curvature * problem.kept(clips))[..., None] * rows.all + rows.strengths
-        least = added + (rows.penalty[1] if shot.price is None else hessian)
+        least = added + (shot.certain if shot.price is None else hessian)
         paid = 1.0 if shot.price is None else 1.0 + shot.price / added
         felt = noise[..., None] * paid / np.square(least) * np.ones_like(rows.all)
         left = added / (hessian + added)

@@ -131,6 +131,8 @@ SETTINGS = {row.name: row for row in (
             reason="of labels, over the slope at 0: one more gradient brings them back to scale, so that it may bite"),
     Setting("whitened.constant", lambda s: within(0.5, 24 / s.per_row, 2),
             reason="an intercept is learned first where it is large"),
+    Setting("whitened.lengths", lambda s: within(1, math.sqrt(s.per_row / 50), 3), numbers=1.0,
+            reason="of labels: a row that is shrunk has another margin, and with signal noise matters less than that"),
     Setting("whitened.calibrate", lambda s: s.per_row >= 20, numbers=0.0,
             reason="a gradient is worth its part of the budget"),
     # gradient steps on sparse or very wide records: the signal is that of one number, rows have their own noise only
@@ -184,7 +186,8 @@ SETTINGS = {row.name: row for row in (
     Setting("objective.clip", lambda s: within(0.5, math.sqrt(s.single_per_row / 160), 1),
             numbers=lambda s: within(0.4, 0.6 * (s.single_per_row / 100) ** 0.25, 6),
             reason="a clipped logistic loss is too certain of itself; residuals in target deviations"),
-    Setting("one_shot.lengths", lambda s: beyond(300, s.single_per_row) ** 0.125,
+    Setting("one_shot.lengths", lambda s: min(3.0, beyond(300, s.single_per_row) ** 0.4),
+            numbers=lambda s: beyond(300, s.single_per_row) ** 0.125,
             reason="rows may be longer as signal makes their bias matter"),
     Setting("one_shot.least_scale", lambda s: within(0.002, 20 / s.single_per_row, 0.1),
             reason="with signal narrow columns stand out from noise"),
@@ -196,6 +199,10 @@ SEEN_BY_CD, SEEN_BY_GCD, SEEN_SPARSE = 10.0, 40.0, 20.0
 """The signal per row from which scales are worth estimating for coordinate steps, and of sparse records."""
 COUNTED_STEPS = 16.0
 """The signal per coefficient below which steps on sparse or very wide counts, whose slopes are long, are short."""
+SEEN_SQUARES = 100.0
+"""The signal per row from which the smoothness of columns is worth estimating, of counts."""
+FEW_ENTRIES = 16
+"""Entries of gradients that weak signal bears: most are the constant's, which is drawn as often as it is large."""
 SHIFT_NOISE, SEEN_SHIFT = 4.5, 150.0
 """The noise of the mean of residuals that moves an intercept, which has a twentieth of the budget, over that of a mean
 with all of it; and the signal from which it is worth asking for."""
@@ -273,6 +280,8 @@ COUNT_CLIPS = (*CLIPS, 9.6, 19.2, 38.4)
 STRENGTHS = tuple(10.0 ** (power / 4) for power in range(-24, 8))
 ROW_LENGTHS = (0.25, 0.5, 1.0, 2.0)
 """Of features over the constant, in declared coordinates."""
+CONSTANTS = (0.5, 1.0, 2.0, 4.0)
+"""Of the constant over the length of features, on standardized rows."""
 HALF_WHITE = 0.4
 """What half of the directions are of the other half's mean square after whitening."""
 NARROW = 0.2
@@ -336,7 +345,7 @@ def best_of(
     return best_steps(rows, steps, likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0))
 
 
-def plain_best(facts: Facts, momentum: str, counts: tuple[int, ...] = COUNTS, share: float = 1.0) -> Best:
+def plain_best(facts: Facts, momentum: float | str, counts: tuple[int, ...] = COUNTS, share: float = 1.0) -> Best:
     """Return the best steps in plain declared coordinates."""
     domain, loss = facts.domain, facts.loss
     unit = SLOPE_UNIT * loss.typical_slope(domain.target_bound) if facts.is_regression else 1.0
@@ -461,7 +470,12 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", 
     )
     calibrate, constant = bool(facts.value("whitened.calibrate")), facts.value("whitened.constant")
     return Preconditioned(
-        method(steps), constant=constant, calibrate=calibrate, shift_clip=facts.shift_clip, denoise=True
+        method(steps),
+        constant=constant,
+        lengths=facts.value("whitened.lengths"),
+        calibrate=calibrate,
+        shift_clip=facts.shift_clip,
+        denoise=True,
     )
 
 
@@ -619,8 +633,11 @@ def svrg(facts: Facts) -> Solver:
         return as_declared(facts, anchors)
     epochs, step, clip = round(within(3, facts.value("plain.n_steps") ** 2 / 2000, 20)), steps.step_size, steps.clip
     if facts.is_regression and not is_wide(domain):
-        found = plain_best(facts, "nesterov", (6 * epochs,), share=CHANGES)
-        clip, step = found.clip * typical_row_norm(domain), found.length * typical_step(domain, loss, budget)
+        found, alone = plain_best(facts, "nesterov", (6 * epochs,), share=CHANGES), plain_best(facts, 0.0)
+        best = min(found, alone, key=lambda one: one.excess)
+        clip, step = best.clip * typical_row_norm(domain), best.length * typical_step(domain, loss, budget)
+        if best is alone:  # anchors, one step from each
+            return as_declared(facts, VarianceReducedDescent(best.count, 1, clip=clip, step_size=step))
     if loss.movable_target:  # changes of residuals are not cut off as gradients are: steps for the longest rows
         step = min(step or typical_step(domain, loss, budget), 1.0 / gradient_smoothness(loss, domain))
     batch = float(min(domain.n, max(BATCH, domain.n / 10)))
@@ -664,7 +681,8 @@ def _recodes_coordinates(facts: Facts) -> bool:
 def _in_scales(facts: Facts, solver: Solver) -> Preconditioned:
     """Return coordinate steps where columns are alike: whitened with an L2 penalty or none, else standardized."""
     if facts.penalty.ridge and not is_wide(facts.domain) and solver.name == "cd":
-        return Preconditioned(solver, calibrate=False, shift_clip=facts.shift_clip, denoise=True)
+        lengths = facts.value("whitened.lengths")
+        return Preconditioned(solver, calibrate=False, lengths=lengths, shift_clip=facts.shift_clip, denoise=True)
     return Preconditioned(solver, "diagonal", relative_row_norm=ROW, shift_clip=facts.shift_clip, denoise=True)
 
 
@@ -683,8 +701,10 @@ def cd(facts: Facts) -> Solver:
         few = Best(2, TYPICAL_RMS * facts.loss.typical_slope(domain.target_bound), short)
         if not facts.is_regression:
             few = best_of(facts, coordinate_rows(facts), average=average, counts=COUNTS[:-1])
-        geometry = Geometry(relative_clip=few.clip)
-        inner = few.count * domain.n_features
+        geometry, inner = Geometry(relative_clip=few.clip), few.count * domain.n_features
+        if not facts.is_regression and domain.intercept and inner > FEW_ENTRIES:
+            drawn = CoordinateDescent(1, FEW_ENTRIES, geometry, schedule="importance", average="last")
+            return Preconditioned(drawn, "declared", constant=1.0 / ROW_LENGTHS[1], denoise=True)
         passes = CoordinateDescent(1, inner, geometry, few.length, schedule="cyclic", average=average)
         return Preconditioned(passes, "declared", constant=max(0.5, 1.0 / weak), denoise=True)
     rounds = 2 if facts.is_regression else 1
@@ -708,6 +728,8 @@ def plain_cd(facts: Facts) -> "CoordinateDescent":
     if not budget.is_private:
         geometry = Geometry(clip=limit_clip(domain, loss) * math.sqrt(p))
         return CoordinateDescent(n_inner=LIMIT_STEPS * p, geometry=geometry, schedule="cyclic", average="last")
+    if loss.log_link and not budget.is_pure and facts.signal.per_row < SEEN_SQUARES:
+        return counted_cd(facts)
     if facts.is_regression:
         slope = (1.0 if loss.log_link else 2.0) * typical_width(domain, loss, budget)
         passes = within(2, facts.signal.single_per_row / 10, 40 / budget.neighbors.sum_factor)
@@ -722,6 +744,22 @@ def plain_cd(facts: Facts) -> "CoordinateDescent":
         schedule="cyclic",
         average="uniform" if facts.penalty.ridge else "last",
     )
+
+
+def counted_cd(facts: Facts) -> "CoordinateDescent":
+    """Return the passes of least predicted excess for counts, by declared smoothness."""
+    from discreet.solvers.cd import CoordinateDescent
+    from discreet.solvers.coordinate_geometry import Geometry
+
+    domain, loss = facts.domain, facts.loss
+    unit, bend = (
+        SLOPE_UNIT * loss.typical_slope(domain.target_bound),
+        float(loss.typical_curvature(domain.target_bound)),
+    )
+    average = "uniform" if facts.penalty.ridge else "last"
+    best = best_of(facts, coordinate_rows(facts), unit=unit, smoothness=bend, average=average, counts=COUNTS[:-1])
+    step, geometry = best.length * typical_coordinate_step(domain, loss), Geometry(relative_clip=best.clip)
+    return CoordinateDescent(1, best.count * domain.n_features, geometry, step, schedule="cyclic", average=average)
 
 
 def gcd(facts: Facts) -> Solver:
@@ -774,15 +812,28 @@ def one_shot(facts: Facts, method: type[P]) -> Solver:
         return as_declared(facts, plain_shot(facts, method))
     lengths, least = facts.value("one_shot.lengths"), facts.value("one_shot.least_scale")
     shift = facts.shift_clip if method.name == "output" else None
-    unit, ridge = 1.0 / (domain.n_features * lengths**2), facts.penalty.strong_convexity
+    ridge, seen = facts.penalty.strong_convexity, replace(domain, row_norm=1.0)
     values, counts = _feature_spectrum(facts)
     strengths, parts = penalty_of_white(facts)
-    values, penalty = parts[0] * values, (unit * strengths[0], unit * ridge)
     squares, halves = np.concatenate([values, FLAT * values]), np.concatenate([counts, counts]) / 2.0
-    rows = Rows.of(unit * squares, halves, unit * domain.intercept, penalty=penalty)
     bias = facts.bias if method.name == "output" or not facts.is_regression else 1.0
-    solver = best_shot_of(facts, method(row_norm=1.0), rows, replace(domain, row_norm=1.0), bias=bias)
-    return Preconditioned(solver, "diagonal", lengths=lengths, least_scale=least, shift_clip=shift, denoise=True)
+    bounds = domain.feature_bounds[: domain.n_features - domain.intercept]
+    widest = float(np.square(bounds).max(initial=0.0)) + ridge / largest_curvature(facts.loss) or 1.0
+
+    def planned(constant: float) -> tuple[float, P]:
+        square = 1.0 / ((1.0 + constant**2 * domain.intercept) * lengths**2)
+        unit, level = square / counts.sum(), square * constant**2
+        penalty = (unit * strengths[0], level * ridge)
+        rows = Rows.of(unit * parts[0] * squares, halves, level * domain.intercept, penalty=penalty)
+        certain = min(level * ridge if domain.intercept else math.inf, unit * ridge / widest)
+        return best_shot_of(facts, method(row_norm=1.0), rows, seen, bias=bias, certain=certain)
+
+    found = {constant: planned(constant) for constant in (CONSTANTS if domain.intercept else CONSTANTS[:1])}
+    constant = min(found, key=lambda one: found[one][0])
+    return Preconditioned(
+        found[constant][1], "diagonal", constant=constant, lengths=lengths, least_scale=least, shift_clip=shift,
+        denoise=True,
+    )  # fmt: skip
 
 
 def plain_shot(facts: Facts, method: type[P]) -> P:
@@ -796,16 +847,26 @@ def plain_shot(facts: Facts, method: type[P]) -> P:
         return method()
     rows, square = plain_rows(facts), typical_row_norm(domain) ** 2
     scaled = Rows.of(rows.all[:-1] / square, rows.numbers[:-1], rows.constant / square)
-    found = best_shot_of(
-        facts, method(), scaled, domain, SLOPE_UNIT * facts.loss.typical_slope(domain.target_bound), 1.0
-    )
+    unit = SLOPE_UNIT * facts.loss.typical_slope(domain.target_bound)
+    certain = facts.penalty.strong_convexity / square
+    _, found = best_shot_of(facts, method(), scaled, domain, unit, 1.0, certain)
     assert found.clip is not None
     assert found.regularization is not None
     return method(clip=found.clip * math.sqrt(square), regularization=found.regularization * square)
 
 
-def best_shot_of(facts: Facts, solver: P, rows: Rows, domain: Domain, unit: float = 1.0, bias: float = SHIFTED) -> P:
+def best_shot_of(
+    facts: Facts,
+    solver: P,
+    rows: Rows,
+    domain: Domain,
+    unit: float = 1.0,
+    bias: float = SHIFTED,
+    certain: float = 0.0,
+) -> tuple[float, P]:
     """Return a one-shot method with the clip and the strength of least predicted excess, for rows of about length 1.
+
+    And the logarithm of that.
 
     Clipped gradients of several outputs are no gradients: these are not clipped. The curvature's part of objective
     perturbation's price is at most half of epsilon.
@@ -819,8 +880,8 @@ def best_shot_of(facts: Facts, solver: P, rows: Rows, domain: Domain, unit: floa
         least = least_strength(curvature, max(1, domain.n_outputs - 1), CURVATURE_SHARE * epsilon) / signal.n
         price, strengths = 2.0 * curvature / (signal.n * epsilon), (least, *(s for s in STRENGTHS if s > least))
     likely = likely_problems(facts, unit, OFF_CENTER if unit == 1.0 else 1.0)
-    found = best_shot(rows, Shot(clips, strengths, signal.single, signal.n, bias, price), likely)
-    return replace(solver, clip=found.clip if loss.n_outputs == 1 else None, regularization=found.length)
+    found = best_shot(rows, Shot(clips, strengths, signal.single, signal.n, bias, price, certain), likely)
+    return found.excess, replace(solver, clip=found.clip if loss.n_outputs == 1 else None, regularization=found.length)
 
 
 def least_strength(curvature: float, rank: int, epsilon: float) -> float:
