@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, Schema, TableModel
+from benchmarks.seeded import SeededWords
+from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
+from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 from discreet.models.term_effects import OTHER, POINTS
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
@@ -129,3 +131,40 @@ def test_products_are_differences_of_predictions(with_products):
 
 def own_effect(model, name):
     return next(effect.effect for effect in model.term_effects() if effect.column == name)
+
+
+def crowded(seed, n=6000):
+    """Values in a part of their range, so that features of one curve repeat each other; they stay, noise differs."""
+    random = np.random.default_rng(0)
+    columns = {"x": random.normal(5, 1, n), "z": random.exponential(0.7, n)}
+    schema = Schema({name: Number((0, 10), term="curve", knots=6) for name in columns}, Target("y", range=(-10, 10)))
+    table = columns | {"y": np.sin(columns["x"]) + 0.3 * columns["z"] + random.normal(0, 1, n)}
+    with use_entropy(SeededWords(seed)):
+        return TableModel(schema, DPRidge(epsilon=4.0, delta=1e-6), checks=False).fit(table)
+
+
+def test_bands_of_curves_know_how_noises_of_their_features_offset_each_other(tmp_path):
+    """As wide as the noise at every place, next to others: without correlations some places are five times too wide."""
+    models = [crowded(seed) for seed in range(24)]
+    actual = np.std([[effect.effect for effect in model.term_effects()] for model in models], axis=0, ddof=1)
+
+    def uneven(models):
+        said = np.mean([[np.square(effect.noise) for effect in model.term_effects()] for model in models], axis=0)
+        ratio = np.sqrt(said) / actual
+        return (ratio.max(axis=1) / ratio.min(axis=1)).max()
+
+    loaded = [TableModel.load(model.save(tmp_path / str(j))) for j, model in enumerate(models)]
+    assert uneven(models) == uneven(loaded) < 2.6
+    for model in models:
+        model.estimator_.coef_correlation_ = None
+    assert uneven(models) > 3.5
+
+
+def test_correlations_are_those_of_a_curve_alone():
+    """Next to 1 on the diagonal: nothing between columns, none of several classes."""
+    near = crowded(0).estimator_.coef_correlation_
+    assert near.shape == (14, 7)
+    assert (near[:, 0] == 1).all()
+    assert all(near[j, 7 - j % 7 :].any() == 0 for j in range(1, 14))
+    assert near[0, 1:].any()
+    assert fitted(3).estimator_.coef_correlation_ is None

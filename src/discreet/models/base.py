@@ -381,6 +381,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
     intercept_: Floats = field(init=False)
     coef_noise_: Floats | None = field(init=False)
     intercept_noise_: Floats | None = field(init=False)
+    coef_correlation_: Floats | None = field(init=False)
     effects_: Effects | None = field(init=False)
     n_features_in_: int = field(init=False)
 
@@ -445,7 +446,7 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
                 X.reading = None
         self.coef_, self.intercept_, self.certificate_ = fitted.coef, fitted.intercept, fitted.certificate
         self.coef_noise_, self.intercept_noise_ = fitted.coef_noise, fitted.intercept_noise
-        self.effects_ = fitted.effects
+        self.coef_correlation_, self.effects_ = fitted.correlation, fitted.effects
         self._finish(bounds)
         return self
 

@@ -1,6 +1,6 @@
 """What is made of curves once they are released: bends that are mostly noise shrink, monotone effects stay monotone.
 
-Both are post-processing of released and declared numbers: they cost no budget.
+All is post-processing of released and declared numbers: it costs no budget.
 
 **Bends** of curves that a model chose shrink by what is noise and sampling error in them, so that lines stay lines.
 
@@ -117,7 +117,9 @@ def smoothed(solution: Solution, curves: Sequence[Integers], domain: Domain, los
     before, after = (((map_ @ noise) * map_).sum(axis=1) for map_ in (linear, linear @ moved))
     left = np.sqrt(np.divide(after, before, out=np.ones_like(before), where=before > 0))
     trace: Trace | None = None if solution.trace is None else SmoothedTrace(solution, left)
-    return replace(solution, coefficients=linear @ (moved @ a) + offset, trace=trace)
+    back = np.linalg.solve(matrix, moved)
+    smooth = replace(estimate, noise=lambda: back @ noise @ back.T)
+    return replace(solution, coefficients=linear @ (moved @ a) + offset, trace=trace, estimate=smooth)
 
 
 def _information(estimate: Estimate, spectrum: Spectrum, v: Floats, loss: Loss) -> float:
@@ -226,3 +228,25 @@ def _moment(solution: Solution, cones: Sequence[Cone], domain: Domain, scale: Fl
         if domain.intercept:
             moment[cone.columns, -1] = moment[-1, cone.columns] = features.mean(axis=0)
     return moment + ROUNDING * np.eye(len(moment))
+
+
+def noise_correlations(solution: Solution, domain: Domain, together: Sequence[slice]) -> Floats | None:
+    """Return the correlations of what noise did to coefficients j and j + d that make one effect, as entries (j, d).
+
+    None where they are not known: of several outputs, and without coordinates that were estimated. Changes of units do
+    not change them.
+    """
+    estimate = solution.estimate
+    if estimate is None or estimate.noise is None:
+        return None
+    linear = affine(estimate.recoding, domain)[0]
+    covariance = linear @ estimate.noise() @ linear.T
+    found = np.zeros((domain.n_features - domain.intercept, max(place.stop - place.start for place in together)))
+    found[:, 0] = 1.0
+    for place in together:
+        block = covariance[place, place]
+        scale = np.sqrt(np.maximum(np.diag(block), np.finfo(np.float64).tiny))
+        block = np.clip(block / np.outer(scale, scale), -1.0, 1.0)
+        for d in range(1, len(block)):
+            found[place.start : place.stop - d, d] = np.diagonal(block, d)
+    return found

@@ -297,6 +297,9 @@ LARGEST_DEFAULT_DELTA = 1e-6
 _HOW_BOUNDS = "Bounds(features=[(0, 120), (0, 1)])"
 
 
+_FITTED = ("coef", "intercept", "coef_noise", "intercept_noise", "correlation")
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A private linear model in the user's own coordinates, with what the noise did to it where that is known."""
@@ -306,11 +309,12 @@ class Fitted:
     certificate: Certificate
     coef_noise: Floats | None = None
     intercept_noise: Floats | None = None
+    correlation: Floats | None = None
     effects: Effects | None = None
 
     def text(self) -> str:
         """Return all of it as JSON: what a ledger keeps under a charge's id."""
-        arrays = {name: getattr(self, name) for name in ("coef", "intercept", "coef_noise", "intercept_noise")}
+        arrays = {name: getattr(self, name) for name in _FITTED}
         stored: Json = {name: None if values is None else values.tolist() for name, values in arrays.items()}
         if self.effects is not None:
             stored["effects"] = self.effects.to_dict()
@@ -320,10 +324,7 @@ class Fitted:
     def from_text(cls, text: str) -> Fitted:
         """Read what ``text`` wrote."""
         stored = json.loads(text)
-        arrays: Json = {
-            name: None if stored[name] is None else np.array(stored[name], dtype=float)
-            for name in ("coef", "intercept", "coef_noise", "intercept_noise")
-        }
+        arrays: Json = {name: None if stored[name] is None else np.array(stored[name], dtype=float) for name in _FITTED}
         effects = Effects.from_dict(stored["effects"]) if "effects" in stored else None
         return cls(**arrays, certificate=Certificate.from_json(stored["certificate"]), effects=effects)
 
@@ -618,17 +619,20 @@ def fit_model(
     if charge_id is not None and isinstance(priced.plan, AdaptivePlan):
         progress = None  # how far it got is an answer, and a run that is stopped may be asked for again
 
-    cones, curves = getattr(X, "cones", ()), getattr(X, "curves", ())
+    cones, curves, together = getattr(X, "cones", ()), getattr(X, "curves", ()), getattr(X, "together", ())
 
     def answer(_: Reservation | None) -> tuple[Json, Claim, Certify]:
         opened = data.open(priced, fit.loss, start=domain.start, moments=domain.moments)
         solution = solver.solve(opened, fit.penalty, UNWATCHED if progress is None else Watched(progress))
-        if curves or cones:
-            from discreet.models.curves import monotone, smoothed  # here: arrays have neither
+        if curves or cones or together:
+            from discreet.models.curves import monotone, noise_correlations, smoothed  # here: arrays have none
 
             solution = smoothed(solution, curves, ready.domain, fit.loss) if curves else solution
             solution = monotone(solution, cones, domain, data.scaling.scale) if cones else solution
-        return _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private), claim, opened.issued
+        released = _in_user_units(solution, data, fit.loss, is_private=priced.budget.is_private)
+        if together and "coef_noise" in released:
+            released["correlation"] = noise_correlations(solution, ready.domain, together)
+        return released, claim, opened.issued
 
     # what tells one fit's public settings from another's: a charge_id is never answered with another model
     declarations = (fit.bounds, fit.loss, fit.penalty, {**settings, **given}, data.n_columns, domain.n)

@@ -3,6 +3,7 @@
     header.json     {"body": ..., "sha256": of the body's canonical JSON}
     coef.npy, intercept.npy
     coef_noise.npy, intercept_noise.npy     where it is known what the noise did
+    coef_correlation.npy                    and to coefficients of one curve together
     effects.npy                             covariances of the coefficients, where they were estimated
 
 The body holds the format's version, the estimator's name, its parameters, the certificate, the names of
@@ -73,10 +74,11 @@ _HEADER = "header.json"
 _ARRAYS = ("coef.npy", "intercept.npy")
 _NOISE = ("coef_noise.npy", "intercept_noise.npy")
 _NOISE_FIELDS = ("coef_noise_", "intercept_noise_")
-_EFFECTS = "effects.npy"
+_CORRELATION, _EFFECTS = "coef_correlation.npy", "effects.npy"
 _CONTENTS = (  # what an archive may hold next to its header
     set(_ARRAYS),
     {*_ARRAYS, *_NOISE},
+    {*_ARRAYS, *_NOISE, _CORRELATION},
     {*_ARRAYS, _EFFECTS},
 )
 _REMEDY = "import the module that registers it (command line: DISCREET_PLUGINS), then load again"
@@ -111,6 +113,8 @@ def save(model: DPLinearModel, path: str | Path) -> Path:
     spread = [getattr(model, name, None) for name in _NOISE_FIELDS]
     if not any(values is None for values in spread):
         arrays |= {name: _array_bytes(values) for name, values in zip(_NOISE, spread, strict=True)}
+        correlation = getattr(model, "coef_correlation_", None)
+        arrays |= {} if correlation is None else {_CORRELATION: _array_bytes(correlation)}
     effects = getattr(model, "effects_", None)
     if effects is not None:
         arrays[_EFFECTS] = _array_bytes(np.stack([getattr(effects, name) for name in MATRICES]))
@@ -235,10 +239,14 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
             raise UnreadableModel("the saved model is not consistent: it has not as many feature names as features")
     model.coef_ = _array(members["coef.npy"], (*outputs, model.n_features_in_))
     model.intercept_ = _array(members["intercept.npy"], outputs)[()]
-    model.coef_noise_ = model.intercept_noise_ = None
+    model.coef_noise_ = model.intercept_noise_ = model.coef_correlation_ = None
     if _NOISE[0] in members:
         model.coef_noise_ = _array(members[_NOISE[0]], (*outputs, model.n_features_in_))
         model.intercept_noise_ = _array(members[_NOISE[1]], outputs)[()]
+    if _CORRELATION in members:
+        length = len(members[_CORRELATION]) - _NPY.size - _NPY.unpack_from(members[_CORRELATION])[-1]
+        shape = (model.n_features_in_, length // max(1, 8 * model.n_features_in_))
+        model.coef_correlation_ = _array(members[_CORRELATION], shape)
     model.effects_ = None
     if _EFFECTS in members:
         size = (model.n_features_in_ + bool(params["fit_intercept"])) * (max(2, *outputs) - 1 if outputs else 1)
@@ -315,7 +323,7 @@ def _array(content: bytes, shape: tuple[int, ...]) -> Floats:
 
 def _is_finite(model: DPLinearModel) -> bool:
     """Whether a model can predict: NaN and infinities are the mark of a file that was made up, or of a failed fit."""
-    names = ("coef_", "intercept_", *_NOISE_FIELDS)
+    names = ("coef_", "intercept_", "coef_correlation_", *_NOISE_FIELDS)
     values = [getattr(model, name, None) for name in names]
     effects = getattr(model, "effects_", None)
     values += [] if effects is None else list(vars(effects).values())

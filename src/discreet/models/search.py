@@ -775,7 +775,7 @@ def _untrained(candidate: Candidate, X: Any) -> Outcome:
         model.coef_, model.intercept_ = np.zeros((loss.n_outputs, shape)), np.zeros(loss.n_outputs)
     else:
         model.coef_, model.intercept_ = np.zeros(shape), np.float64(0.0)
-    model.coef_noise_ = model.intercept_noise_ = None
+    model.coef_noise_ = model.intercept_noise_ = model.coef_correlation_ = None
     return Outcome(0, model, math.nan)
 
 

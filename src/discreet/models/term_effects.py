@@ -5,9 +5,9 @@ effect of a column is against its mean over the declared range, all of it alike,
 product is as it is. All of this is computed from released coefficients and declared facts, and for one row from what
 the caller gives: nothing is read of the records of the fit.
 
-The noise of an effect is a sum over coefficients. Bands take their noises for independent, as those of a curve's bends
-are where values are spread evenly over the range. Where they crowd a part of it, features repeat each other there and
-have noises that offset each other, so that bands are too wide, up to about twice.
+The noise of an effect is a sum over coefficients. Where values crowd a part of a range, features of one curve repeat
+each other there and have noises that offset each other: a fit in estimated coordinates knows by how much, by released
+values alone. Elsewhere, and between columns, noises are taken for independent.
 """
 
 import textwrap
@@ -28,7 +28,7 @@ from discreet.parameters import Share, checked
 from discreet.schema.cell_meaning import Label
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number
 from discreet.schema.schema import Schema
-from discreet.typing import Array, Floats
+from discreet.typing import Array, Floats, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,8 +57,7 @@ class TermEffect:
     effect : ndarray
         What each value adds to the linear predictor.
     noise : ndarray or None
-        The standard deviation of what the privacy noise did to it, as if its coefficients' noises were independent;
-        None where that is not known.
+        The standard deviation of what the privacy noise did to it, None where that is not known.
     other, at : str, default=""
         For a product of two columns, the other one and its value.
 
@@ -204,14 +203,13 @@ class TermEffects:
         ['age', 'ward']
         """
         fitted, schema = self._fitted, self.schema_
-        noises = getattr(fitted, "coef_noise_", None)
         effects = []
         for name, place in Layout(schema).places.items():
             values, features, mean = _declared(schema, name)
             away = features - mean
             for k, output in enumerate(outputs_of(fitted)):
                 effect = away @ np.atleast_2d(fitted.coef_)[k, place]
-                noise = None if noises is None else np.sqrt(away**2 @ np.atleast_2d(noises)[k, place] ** 2)
+                noise = _noise(fitted, k, np.arange(place.start, place.stop), away)
                 effects.append(TermEffect(name, output, values, effect, noise))
         return effects
 
@@ -232,7 +230,6 @@ class TermEffects:
         []
         """
         fitted, schema = self._fitted, self.schema_
-        noises = getattr(fitted, "coef_noise_", None)
         place = {feature.name: j for j, feature in enumerate(Layout(schema).features)}
         effects = []
         for pair in schema.interactions:
@@ -249,7 +246,7 @@ class TermEffects:
             away = features - features.mean(axis=0)
             for k, output in enumerate(outputs_of(fitted)):
                 lines = (away @ np.atleast_2d(fitted.coef_)[k, places]).reshape(len(shown), -1)
-                noise = None if noises is None else np.sqrt(away**2 @ np.atleast_2d(noises)[k, places] ** 2)
+                noise = _noise(fitted, k, np.array(places), away)
                 for j, value in enumerate(shown):
                     part = None if noise is None else noise.reshape(lines.shape)[j]
                     effects.append(TermEffect(axis, output, values, lines[j], part, other, _text(value)))
@@ -353,6 +350,20 @@ class TermEffects:
             return summary_of(self._fitted, level, self.schema_)
         except Unsupported:
             return None
+
+
+def _noise(fitted: DPLinearModel, output: int, places: Integers, away: Floats) -> Floats | None:
+    """Return the deviation of what noise did to sums of coefficients at these places, with weights ``away`` each."""
+    noises, near = getattr(fitted, "coef_noise_", None), getattr(fitted, "coef_correlation_", None)
+    if noises is None:
+        return None
+    weights = away * np.atleast_2d(noises)[output, places]
+    if near is None:
+        return np.asarray(np.sqrt(np.square(weights).sum(axis=1)))
+    apart = np.abs(np.subtract.outer(places, places))
+    first = np.minimum.outer(places, places)
+    correlation = np.where(apart < near.shape[1], near[first, np.minimum(apart, near.shape[1] - 1)], 0.0)
+    return np.asarray(np.sqrt(np.maximum(((weights @ correlation) * weights).sum(axis=1), 0.0)))
 
 
 def _declared(schema: Schema, name: str) -> tuple[tuple[Label, ...], Floats, Floats]:

@@ -82,6 +82,10 @@ ATTRIBUTES = {
         "ndarray or None",
         "Standard deviation of each coefficient due to privacy noise, if known.",
     ),
+    "coef_correlation_": (
+        "ndarray or None",
+        "Correlations of the noise of coefficients j and j + d of one curve, in row j and column d, if known.",
+    ),
     "intercept_noise_": (
         "ndarray, float or None",
         "The same for the intercept; see ``intervals``.",

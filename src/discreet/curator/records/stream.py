@@ -208,6 +208,8 @@ class RecordStream(ABC):
     """The columns of which at most one is on in a row: yes/no columns, and the values of a category."""
     curves: Sequence[Integers] = ()
     """The places of lines, each with its bends after it, of effects that are curves by the model's choice."""
+    together: Sequence[slice] = ()
+    """The places of several features that make one effect of a number."""
     is_named: bool = True
     """Whether ``columns`` are names that declarations may use."""
     rows_per_record: int = 1

@@ -507,6 +507,12 @@ class Layout:
         return {name: place.start + np.arange(counts[name] + 1) for name, (_, place) in curved.items()}
 
     @property
+    def together(self) -> tuple[slice, ...]:
+        """Where several features make one effect of a number: a curve's line and bends, or hats between knots."""
+        places = (self._parts[name][1] for name, kind in self.schema.columns.items() if isinstance(kind, Number))
+        return tuple(place for place in places if place.stop - place.start > 1)
+
+    @property
     def places(self) -> dict[str, slice]:
         """Where each column's own features stand."""
         return {name: place for name, (_, place) in self._parts.items()}

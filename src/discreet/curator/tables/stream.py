@@ -417,7 +417,7 @@ class TableStream(RecordStream):
         self.columns = [feature.name for feature in self._layout.features]
         self.once, self.has_persons = source.once, self._person is not None
         self.bounds, self.cones = self._layout.bounds, self._layout.cones
-        self.indicators = self._layout.indicators
+        self.indicators, self.together = self._layout.indicators, self._layout.together
         self._weight = schema.weight if with_target else None
         beside = {"weights": self._weight, "offsets": schema.offset}
         self.columns_beside = tuple(name for name, role in beside.items() if role is not None)
