@@ -111,7 +111,7 @@ class PrivateData:
         for name, ends in (("weights", bounds.weights), ("offsets", bounds.offsets)):
             if name in rows.columns_beside and ends is None:
                 raise MissingBounds(f"the range of {name} is not declared: write Bounds(..., {name}=(low, high))")
-        if rows.facts:  # a stream's: arrays declare none
+        if rows.facts and not rows.is_checked:  # a stream's: arrays declare none
             check_declarations(rows.facts)
         self.__is_sparse = rows.is_sparse
         self.__has_offsets = "offsets" in rows.columns_beside

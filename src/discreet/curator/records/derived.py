@@ -37,6 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.accounting.certificate import check_declarations
 from discreet.curator.noise import current_entropy, poisson_sample
 from discreet.curator.records import admission
 from discreet.curator.records.stream import Block, RecordStream, RowsElsewhere
@@ -105,7 +106,7 @@ def _part(table: admission.Table, targets: Array, names: admission.Table, rows: 
 class ThresholdRows(RecordStream):
     """One row per record and threshold. ``facts`` are declarations of the records, for the certificate."""
 
-    is_named = False
+    is_named, is_checked = False, True
 
     def __init__(self, records: RecordStream, n_classes: int, facts: Mapping[str, object]) -> None:
         if records.elsewhere is not None:
@@ -117,6 +118,7 @@ class ThresholdRows(RecordStream):
         self._records, self._thresholds = records, n_classes - 1
         self.rows_per_record = self._thresholds
         self.columns = [*records.columns, *(f"threshold {k}" for k in range(2, n_classes))]
+        check_declarations(records.facts)  # those of the thresholds are made here
         self.facts = {**records.facts, **facts}
         self.has_persons, self.once = True, records.once
         self.columns_beside, self.cones = records.columns_beside, ()

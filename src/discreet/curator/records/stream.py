@@ -193,6 +193,7 @@ class RecordStream(ABC):
     once: bool = False
     is_sparse: bool = False
     facts: Mapping[str, object] = MappingProxyType({})
+    is_checked = False  # whether the facts were looked at where the stream was made
     estimates: Estimates | None = None
     checks: Checks | None = None
     reading: Reading | None = None
