@@ -8,8 +8,9 @@ from sklearn.linear_model import LogisticRegression
 
 from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
 from discreet.bounds import Domain
-from discreet.losses import Logistic, Poisson
-from discreet.penalties import L1, NoPenalty
+from discreet.losses import Gamma, Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
+from discreet.models import DPClassifier, DPOrdinalRegression, DPRegressor
+from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import ObjectivePerturbation, settings
 from discreet.solvers.settings import Setting
 from discreet.testing import seeded
@@ -120,3 +121,42 @@ def test_one_shots_have_a_larger_constant_where_little_else_can_be_learned():
         return settings.one_shot(facts, ObjectivePerturbation).constant
 
     assert constant(300) > constant(300_000)
+
+
+LOSSES = {
+    "logistic": Logistic(),
+    "smoothed hinge": SmoothedHinge(0.5),
+    "squared": Squared(),
+    "huber": Huber(0.3),
+    "quantile": Quantile(0.5, 0.2),
+    "poisson": Poisson(5.0),
+    "gamma": Gamma(5.0),
+    "softmax": Softmax(3),
+    "ordered classes": None,
+}
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("name", ["auto", "gd", "svrg", "agd"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_noise_a_pure_budget_has_the_optimum_of_others(loss, name):
+    """What is clipped in L1 has a larger bound: clips of L2 moved thresholds of ordered classes by .1."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 3))
+    margins = X @ [1.0, -0.7, 0.4]
+    places = np.digitize(margins + rng.logistic(size=300), [-0.5, 0.8])
+    kind, made, given = DPRegressor, LOSSES[loss], {"penalty": L2(1e-3)}
+    y, bounds = np.clip(np.exp(margins), 0.1, 10.0), Bounds(features=1.0, target=(0.1, 10.0))
+    if loss == "ordered classes":
+        kind, y, bounds = DPOrdinalRegression, places, 1.0
+        given = {"alpha": 1e-3, "classes": (0, 1, 2)}
+    elif made.task == "classification":
+        classes = (0, 1, 2) if loss == "softmax" else (0, 1)
+        kind, y, bounds = DPClassifier, np.minimum(places, classes[-1]), Bounds(features=1.0, classes=classes)
+    given |= {} if made is None else {"loss": made}
+
+    def margins_of(delta):
+        model = kind(math.inf, delta, bounds=bounds, solver=name, ledger=False, **given).fit(X, y)
+        return X @ np.atleast_2d(model.coef_).T + model.intercept_
+
+    np.testing.assert_allclose(margins_of(0.0), margins_of(1e-6), atol=2e-3)

@@ -913,8 +913,8 @@ def typical_row_norm(domain: Domain) -> float:
 
 def typical_clip(domain: Domain, loss: Loss, budget: Budget) -> float:
     """Return (typical slope) rho, or more than any gradient where there is no noise to fear."""
-    if not budget.is_private:
-        return limit_clip(domain, loss)
+    if not budget.is_private:  # in L1 where that is what is clipped
+        return limit_clip(domain, loss) * (math.sqrt(domain.n_features * domain.n_outputs) if budget.is_pure else 1.0)
     return typical_width(domain, loss, budget) * typical_row_norm(domain)
 
 
