@@ -366,7 +366,8 @@ def too_few(
     guess = _where(lambda epsilon: lack(domain, replace(budget, epsilon=epsilon)) <= near, budget.epsilon)
     epsilon = _least(lambda epsilon: suffices(domain, replace(budget, epsilon=epsilon)), guess, budget.epsilon)
     most = next((k for k in range(p - 1, 0, -1) if lack(_narrower(domain, k), budget) <= near), 0)
-    columns = next((k for k in (most, most // 2) if k and suffices(_narrower(domain, k), budget)), 0)
+    fewer_columns = (most * quarters // 4 for quarters in (4, 3, 2))
+    columns = next((k for k in fewer_columns if k and suffices(_narrower(domain, k), budget)), 0)
     unit = "persons" if domain.grouped else "rows"
     fewer = f", or at most {_counted(columns)}" if columns else ""
     larger = "" if epsilon is None else f"; with these {unit} epsilon = {epsilon:g}{fewer}"

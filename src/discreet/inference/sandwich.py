@@ -94,7 +94,11 @@ from discreet.solvers.propagation import affine
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from discreet.curator import Curator
+
+    Start = Callable[[Domain, Budget], Solver]
 
 MEAN_SHARE, SCALE_SHARE, MOMENT_SHARE, TARGET_SHARE = 0.015, 0.03, 0.08, 0.02
 """What the shape gets of mu^2 where the inner solver does not release it."""
@@ -165,25 +169,36 @@ class Sandwich:
         if 1.0 - self._left_by(self.scale_share or 0.0) + (self.covariance_share or 0.0) >= 0.8:
             raise Unsupported("the shares must leave a part to the steps: their sum must be below 0.8")
 
-    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> "Sandwich":
+    def filled(
+        self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, start: "Start | None" = None
+    ) -> "Sandwich":
         """Choose how far rows and slopes count in full, from public facts; refuse what cannot be answered for."""
-
         reason = refusal(domain, loss, penalty, budget, self.cov_type)
         if reason is None and self.n_leading and not loss.log_link:
             reason = "short steps come first for counts only: leave n_leading out"
         if reason is None and not self.even_if_empty:
-            reason = self.too_few(domain, loss, penalty, budget)
+            reason = self.too_few(domain, loss, penalty, budget, start=start)
         if reason is not None:
             raise Unsupported(reason)
         return self._completed(domain, loss, penalty, budget)
 
     def too_few(
-        self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law | None = None
+        self,
+        domain: Domain,
+        loss: Loss,
+        penalty: Penalty,
+        budget: Budget,
+        law: Law | None = None,
+        start: "Start | None" = None,
     ) -> str | None:
-        """Return why a summary would probably be empty, and what would help; None where it is not."""
+        """Return why a summary would probably be empty, and what would help; None where it is not.
+
+        ``start`` chooses the inner solver of a table with other facts; None: it stays as it is.
+        """
 
         def complete(domain: Domain, budget: Budget) -> Sandwich:
-            return self._completed(domain, loss, penalty, budget)
+            method = self if start is None else replace(self, solver=start(domain, budget))
+            return method._completed(domain, loss, penalty, budget)
 
         return too_few(complete, domain, loss, penalty, budget, law)
 

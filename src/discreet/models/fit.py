@@ -133,25 +133,39 @@ def inferring(
     ``automatic``: the solver was not asked for by name, so that another may be where inference starts.
     ``even_if_empty``: fit, too, where the summary would probably show nothing.
     """
+    from discreet.inference.sandwich import Sandwich  # here: a fit imports no solver but its own
+
+    start = inference_start(solver, loss, penalty, automatic=automatic)
+    method = Sandwich(start(domain, budget), cov_type, even_if_empty=even_if_empty)
+    return method.filled(domain, loss, penalty, budget, start)
+
+
+def inference_start(
+    solver: Solver, loss: Loss, penalty: Penalty, *, automatic: bool
+) -> Callable[[Domain, Budget], Solver]:
+    """Return the rule for where inference starts: the solver, for its domain and budget and for others in advice."""
     from discreet.default.recipe import Recipe  # here: a fit imports no solver but its own
     from discreet.default.table import Facts, recipe_for
-    from discreet.inference.sandwich import Sandwich
     from discreet.solvers.coordinates import Preconditioned
 
-    facts = Facts(domain, loss, penalty, budget)
-    if automatic and (loss.log_link or not budget.is_private):
-        solver = solver_named("gd", domain, loss, penalty, budget)
-    elif isinstance(solver, Recipe) or (automatic and facts.is_recipe):
-        recipe = solver if isinstance(solver, Recipe) and not automatic else recipe_for(facts, weighted=False)
-        # its own weighted steps refine the start; wide rows would only bring noise to it
-        solver = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
-        if automatic:
-            solver = replace(solver, coordinates="full")  # which the refinement goes on in
-        if automatic and loss.task == "classification":  # effects settle from any start: no answer is spent on it
-            solver = replace(solver, shares=replace(solver.shares, target=0.0))
-    if isinstance(solver, Preconditioned) and not solver.gives_shape:
-        solver = solver.solver  # inference estimates scales itself
-    return Sandwich(solver, cov_type, even_if_empty=even_if_empty).filled(domain, loss, penalty, budget)
+    def start(domain: Domain, budget: Budget) -> Solver:
+        facts, inner = Facts(domain, loss, penalty, budget), solver
+        if automatic and (loss.log_link or not budget.is_private):
+            inner = solver_named("gd", domain, loss, penalty, budget)
+        elif isinstance(solver, Recipe) or (automatic and facts.is_recipe):
+            recipe = solver if isinstance(solver, Recipe) and not automatic else recipe_for(facts, weighted=False)
+            # its own weighted steps refine the start; wide rows would only bring noise to it
+            recipe = replace(recipe, n_travel=0, n_newton=0, row_radius=min(recipe.row_radius, START_RADIUS))
+            if automatic:
+                recipe = replace(recipe, coordinates="full")  # which the refinement goes on in
+            if automatic and loss.task == "classification":  # effects settle from any start: no answer is spent on it
+                recipe = replace(recipe, shares=replace(recipe.shares, target=0.0))
+            inner = recipe
+        if isinstance(inner, Preconditioned) and not inner.gives_shape:
+            inner = inner.solver  # inference estimates scales itself
+        return inner
+
+    return start
 
 
 STEPS = ("noisy_gradient", "noisy_weighted_gradient", "noisy_coordinate_gradient")

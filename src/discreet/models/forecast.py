@@ -59,7 +59,7 @@ from discreet.inference.sandwich import Sandwich
 from discreet.json_schemas import Json
 from discreet.losses.base import Loss, gradient_bound
 from discreet.models.base import DPLinearModel
-from discreet.models.fit import budget_of, choose_solver, inferring, penalty_of
+from discreet.models.fit import budget_of, choose_solver, inference_start, inferring, penalty_of
 from discreet.models.synthetic import (
     Classes,
     Counts,
@@ -900,7 +900,9 @@ def _method(setting: Setting, n: int, epsilon: float) -> tuple[Sandwich, Domain,
 def _advice(setting: Setting, n: int, epsilon: float, law: Law) -> str | None:
     """Return what a fit is refused with, and what would help."""
     solver, domain, loss, penalty, budget = _method(setting, n, epsilon)
-    return solver.too_few(domain, loss, penalty, budget, law)
+    inner, _ = choose_solver(setting.estimator.solver, domain, loss, penalty, budget)
+    start = inference_start(inner, loss, penalty, automatic=True)
+    return solver.too_few(domain, loss, penalty, budget, law, start)
 
 
 def rows_for(setting: Setting, row: EffectsRow, law: Law, standard_error: float) -> int | None:
