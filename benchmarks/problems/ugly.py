@@ -138,6 +138,15 @@ class Ugly:
             return np.asarray(m + e + (rng.random(len(m)) < 0.02) * rng.normal(0, 8, len(m)))
         return np.asarray(m + e)
 
+    @property
+    def zero(self) -> NDArray[np.bool_]:
+        """Say which coefficients are 0 for sure: those of columns without effect, where the model is right."""
+        right = self.outcome not in ("bent", "lognormal") and (self.outcome != "zeros" or self.model == "poisson")
+        right &= self.fit_intercept or self.intercept == 0
+        right &= not (self.persons and self.model == "logistic")
+        none = np.append(self.effects == 0, np.zeros(int(self.fit_intercept), dtype=bool)) & right
+        return np.tile(none, 2 if self.model == "softmax" else 1)
+
     @cached_property
     def truth(self) -> Array:
         """Return the coefficients on a very large table."""

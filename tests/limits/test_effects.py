@@ -64,7 +64,11 @@ def within_errors(model, seed, epsilon):
 
 @pytest.mark.whole
 @pytest.mark.parametrize(
-    ("model", "seed"), [("logistic", 3), ("logistic", 7), ("linear", 3), ("huber", 3), ("poisson", 13)]
+    ("model", "seed"),
+    [
+        *[("logistic", seed) for seed in (3, 7, 56, 60)],
+        *[("linear", 3), ("huber", 3), ("huber", 42), ("ridge", 338), ("poisson", 13)],
+    ],
 )
 def test_one_ugly_table_has_the_plain_effects(model, seed):
     assert near_plain(model, seed).all()

@@ -32,8 +32,10 @@ import numpy as np
 from discreet.bounds import Domain
 from discreet.curator import Edges, Recoding, Shells
 from discreet.inference.limits import (
+    CLEAR,
     FAR_OUT,
     LEAST_REACH,
+    LEAST_ROWS,
     LEAST_SETTLING,
     MEAN_POWER,
     MEAN_POWER_OF_HESSIANS,
@@ -48,7 +50,9 @@ from discreet.inference.limits import (
     far_out,
     lost_by_weights,
     most_beyond,
+    most_lost,
     number_beyond,
+    tells_rows,
 )
 from discreet.inference.scales import Narrow
 from discreet.losses.classification import contrasts
@@ -92,6 +96,13 @@ LARGEST_STEP = 1.0
 each time."""
 EVALUATED = 0.41
 """The mean variance of the points at which the last steps ask, in units of k times the mean's: their lengths fall."""
+TOLD = 1.02 * LEAST_ROWS
+"""What a count is believed for at least where a row is a part of its person's rows."""
+CLEARLY = 3.0
+"""How many deviations of its noise a point is from the root if steps had not settled there."""
+TURNED, CLEAR_TURN = 0.5, 4.0
+"""A step led too far if the slope along it turned, to this part of what it was, and by so many deviations of its noise.
+"""
 LONG = 1.5
 """Short steps divide by this many mean curvatures."""
 ALLOWED = 2.5
@@ -208,22 +219,38 @@ class Extents:
 class LimitedSteps:
     """Chord steps, each limited along each eigenvector; a limit doubles while steps go on, and halves where they turn.
 
-    ``noise`` is the deviation of one step along each: a step that it explains changes no limit.
+    A chord is as long as the Hessian where it began says. If slopes bend more on the way, it leads too far: the
+    gradient at its end points back. The next step begins where the slope along the last one was 0, between both ends.
     """
 
-    def __init__(self, vectors: Floats, inverse: Floats, most: Floats) -> None:
-        self._vectors, self._inverse, self._most = vectors, inverse, most
-        self._last = np.zeros(len(most))
-        self.noise = np.zeros(len(most))
+    def __init__(self) -> None:
+        self._vectors, self._inverse, self._floored = np.eye(0), np.eye(0), np.empty(0)
+        self._first, self._looser = np.empty(0), np.empty(0)
+        self._last, self._before = np.empty(0), np.empty(0)
 
-    def along(self, gradient: Floats) -> Floats:
-        """Return the step for a gradient."""
-        whole = self._vectors.T @ (self._inverse @ gradient)
-        cut, turned = np.abs(whole) > self._most + 3.0 * self.noise, whole * self._last < 0
-        step = np.clip(whole, -self._most, self._most)
-        self._most = np.where(cut, np.where(turned, self._most / 2.0, self._most * 2.0), self._most)
-        self._last = step
-        return np.asarray(self._vectors @ step)
+    def follow(self, metric: "Metric", most: Floats) -> None:
+        """Take steps by another Hessian from now on, at first of at most ``most`` along each eigenvector.
+
+        Limits stay as many times wider, or narrower, as they have become along its eigenvectors.
+        """
+        self._looser = (
+            np.square(metric.vectors.T @ self._vectors) @ self._looser if len(self._last) else np.ones_like(most)
+        )
+        self._last = self._last if len(self._last) else np.zeros_like(most)
+        self._vectors, self._inverse, self._floored, self._first = metric.vectors, metric.safe, metric.floored, most
+
+    def after(self, v: Floats, gradient: Floats, noise: float, part: float = 1.0) -> Floats:
+        """Return where the part of a step leads from v; ``noise`` is the deviation of the gradient there."""
+        began, ends = float(self._before @ self._last) if self._last.any() else 0.0, float(gradient @ self._last)
+        if ends > max(-TURNED * began, CLEAR_TURN * noise * float(np.linalg.norm(self._last))):
+            back = ends / (ends - began)
+            v, gradient = v - back * self._last, gradient - back * (gradient - self._before)
+        most, whole = self._first * self._looser, self._vectors.T @ (self._inverse @ gradient)
+        cut = np.abs(whole) > most + 3.0 * noise / self._floored
+        turned = whole * (self._vectors.T @ self._last) > 0
+        self._looser = np.where(cut, np.where(turned, self._looser / 2.0, self._looser * 2.0), self._looser)
+        self._last, self._before = -part * (self._vectors @ np.clip(whole, -most, most)), gradient
+        return np.asarray(v + self._last)
 
 
 @dataclass(frozen=True)
@@ -361,8 +388,14 @@ class Refinement:
         return self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
 
     def _look(self, v: Floats, edges: Edges, reach: float) -> Shells:
-        """Count rows by shells at ``v``."""
-        return self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+        """Count rows by shells at ``v``; a part of a person's rows that stands out is told, too."""
+        shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
+        if not self.curator.domain.grouped:
+            return shells
+        told = {name: getattr(shells, name) for name in Shells._fields[:-1]}
+        return shells._replace(
+            **{name: np.where(some > CLEAR * shells.noise, np.maximum(some, TOLD), some) for name, some in told.items()}
+        )
 
     def _reach_for(self, deviation: float) -> float:
         """Return how long rows may be that count in full, given a slope's deviation.
@@ -397,8 +430,10 @@ class Refinement:
             lost=deviation * lost_by_weights(far, edges.lengths, reach, SLACK),
         )
 
-    def _usual(self, deviation: float) -> float:
-        """Return the size of usual gradients in the rarest rows that there are for sure."""
+    def _usual(self, deviation: float, shells: Shells, norms: Floats) -> float:
+        """Return the size of usual gradients in the rarest rows that there are for sure; 0 where counts see them."""
+        if tells_rows(shells.noise, norms):
+            return 0.0
         return min(USUAL * deviation, self._steepest) * min(self.sure, self.reach)
 
     def _largest_score(
@@ -410,7 +445,7 @@ class Refinement:
         """
         each = self._gradient_noise * (math.sqrt(size) if self.counts is None else 1.0)
         chosen = Excess.of(shells.scores, edges.scores, shells.noise, rare=rare).least(each)
-        return max(chosen, self._usual(deviation))
+        return max(chosen, self._usual(deviation, shells, edges.scores))
 
     def _last_look(self, v: Floats, deviation: float, limits: Influence, metric: Metric, linear: Floats) -> Influence:
         """Choose limits for the steps that are averaged, with the same reach, and count what they change."""
@@ -435,7 +470,7 @@ class Refinement:
             limits,
             score=score,
             hessian=hessian,
-            square=min(max(square, self._usual(deviation) ** 2), score**2),
+            square=min(max(square, self._usual(deviation, shells, edges.scores) ** 2), score**2),
             cut=number_beyond(shells.scores, edges.scores, score, shells.noise) if unbounded else 0.0,
             lost_by_cuts=self._lost_by_cuts(shells, edges.scores, score, rare) if self._by_counts else 0.0,
             astray=self._astray(shells, edges, score, limits.most_far) * (0.0 if extents is None else extents.far),
@@ -458,12 +493,13 @@ class Refinement:
     def _astray(self, shells: Shells, edges: Edges, score: float, limited: float) -> Floats:
         """Return what rows that are far out in each direction may have lost: as much each as it may count for.
 
-        No more rows than limits may have changed, ``limited`` by their lengths.
+        No more rows than limits may have changed, ``limited`` by their lengths, and by cuts no more than counts say.
         """
         if not len(edges.columns):
             return np.zeros(1)
-        limited += most_beyond(shells.scores, edges.scores, score, shells.noise)
-        return np.minimum(far_out(shells.columns, shells.noise), limited) * score
+        far, cut = far_out(shells.columns, shells.noise), most_beyond(shells.scores, edges.scores, score, shells.noise)
+        most = most_lost(shells.scores, edges.scores, score, shells.noise)
+        return np.minimum(far, limited) * score + np.minimum(np.minimum(far, cut) * score, most)
 
     def _lost_by_cuts(self, shells: Shells, norms: Floats, score: float, rare: Rare) -> Floats:
         """Return what the sum of gradients may lose along each column beyond their limit.
@@ -487,7 +523,8 @@ class Refinement:
             shells.hessians, edges.hessians, noise=noise, hidden=shells.noise, power=MEAN_POWER_OF_HESSIANS
         )
         longest = min(self.longest, FARTHEST)
-        chosen = max(chosen, self._bend(deviation) * min(self.sure, SLACK * reach) * min(self.sure, reach))
+        if not tells_rows(shells.noise, edges.hessians):
+            chosen = max(chosen, self._bend(deviation) * min(self.sure, SLACK * reach) * min(self.sure, reach))
         return min(chosen, self._sharpest * reach * min(SLACK * reach, max(longest, reach)))
 
     def _curvature(self, v: Floats, limits: Influence) -> Metric:
@@ -517,44 +554,59 @@ class Refinement:
         limits = self._first_look(v, deviation)
         v = self._lead(v, limits)
         metric = self._curvature(v, limits)
+        steps = LimitedSteps()
         for _ in range(max(1, plan.hessians - 2)):
-            v = self._settled(v, metric, limits, linear)
+            v = self._settled(v, steps, metric, limits, linear)
             metric = self._curvature(v, limits) if plan.hessians > 2 else metric
         limits = self._last_look(v, deviation, limits, metric, linear)
-        steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
+        steps.follow(metric, self._largest_steps(linear @ metric.vectors, limits))
         points, gradients = [], []
         for j in range(plan.n_kept):
             points.append(v)
             gradients.append(self._gradient(v, limits))
-            steps.noise = self._noise("noisy_weighted_gradient") * limits.score / metric.floored
-            v = v - steps.along(gradients[-1]) / (j + 1.0)
+            noise = self._noise("noisy_weighted_gradient") * limits.score
+            v = steps.after(v, gradients[-1], noise, 1.0 / (j + 1.0))
         metric = self._curvature(v, limits) if plan.hessians > 1 else metric
+        kept = self._settled_from(np.array(points), gradients[-1], metric, noise, limits, linear)
+        points, gradients = points[-kept:], gradients[-kept:]
         middle, clear = np.mean(points, axis=0), metric.values > metric.edge
         root = middle - metric.inverse @ np.mean(gradients, axis=0)
         hidden = metric.vectors[:, ~clear]  # there the steps' end, which predictions need, is as good
         root = root + hidden @ (hidden.T @ (v - root))
         left = metric.vectors.T @ metric.safe @ np.mean(gradients, axis=0)
         moved = metric.vectors[:, clear] @ (metric.vectors[:, clear].T @ (middle - root))
-        return root, self._covariance(root, moved, left, metric, limits, linear), limits
+        return root, self._covariance(root, moved, left, metric, limits, linear, kept), limits
 
-    def _settled(self, v: Floats, metric: Metric, limits: Influence, linear: Floats) -> Floats:
+    def _settled_from(
+        self, points: Floats, last: Floats, metric: Metric, noise: float, limits: Influence, linear: Floats
+    ) -> int:
+        """Return how many of the last points are as near to the root as their noise brings them.
+
+        Farther ones are where steps had not settled: a chord of a curved slope leads astray there, and in the mean of
+        all points that would stay, however little noise there is.
+        """
+        through = linear @ metric.inverse
+        root, doubt = points[-1] - metric.inverse @ last, CLEARLY * noise * np.linalg.norm(through, axis=1)
+        settled = [bool((self._left(linear, point - root, limits)[0] <= doubt).all()) for point in points[::-1]]
+        return max(1, settled.index(False) if False in settled else len(settled))
+
+    def _settled(self, v: Floats, steps: LimitedSteps, metric: Metric, limits: Influence, linear: Floats) -> Floats:
         """Take whole chord steps."""
-        steps = LimitedSteps(metric.vectors, metric.safe, self._largest_steps(linear @ metric.vectors, limits))
+        steps.follow(metric, self._largest_steps(linear @ metric.vectors, limits))
         for _ in range(self.plan.n_settling or LEAST_SETTLING):
             gradient = self._gradient(v, limits)
-            steps.noise = self._noise("noisy_weighted_gradient") * limits.score / metric.floored
-            v = v - steps.along(gradient)
+            v = steps.after(v, gradient, self._noise("noisy_weighted_gradient") * limits.score)
         return v
 
     def _covariance(
-        self, v: Floats, moved: Floats, unknown: Floats, metric: Metric, limits: Influence, linear: Floats
+        self, v: Floats, moved: Floats, unknown: Floats, metric: Metric, limits: Influence, linear: Floats, kept: int
     ) -> Effects:
-        """Return the covariance of v, which the mean gradient's point was ``moved`` away from.
+        """Return the covariance of v, which the mean of ``kept`` gradients' points was ``moved`` away from.
 
         Along an eigenvector that noise hides, v is off by about ``unknown``, a step that gradients still ask for, and
         no better known than to be of its size: where margins are steep, gradients hardly tell.
         """
-        loss, kept, inverse = self.curator.loss, self.plan.n_kept, metric.inverse
+        loss, inverse = self.curator.loss, metric.inverse
         deviation = self._slopes(v, limits.slope)
         scores, plain, rough = self._scores(v, metric, deviation, limits)
         noise, eye = (self._noise("noisy_weighted_gradient") * limits.score) ** 2 / kept, np.eye(len(v))
@@ -629,8 +681,8 @@ class Refinement:
 
         In the Hessian's coordinates it is I where the model is right, variances are equal and a person's rows are all
         alike, and a multiple of I where persons' rows differ. The multiple is the median of all directions', as near to
-        1 as its noise leaves open; of what noise leaves open in a direction, the nearest to the multiple is taken.
-        Without noise it is the multiple, but for what is beyond the spectrum of the noise.
+        1 as its noise leaves open; a direction is taken for as far from the multiple as its noise leaves no doubt of
+        (``told_apart``). Without noise it is the multiple, but for what is beyond the spectrum of the noise.
         """
         loss, hessian = self.curator.loss, (metric.vectors * metric.floored) @ metric.vectors.T
         likelihood = loss.task == "classification" or self.counts is not None
@@ -651,8 +703,17 @@ class Refinement:
         middle, open_to = float(np.median(ratios)), float(np.median(doubt)) * math.sqrt(math.pi / (2.0 * len(ratios)))
         usual = min(max(1.0, middle - open_to), middle + open_to)
         edge = doubt * math.sqrt(max(1.0, len(ratios) / 2.0))
-        near, plain = (np.clip(usual, ratios - open_to, ratios + open_to) for open_to in (doubt, edge))
-        return *(root @ (axes * np.maximum(part, 0.1)) @ axes.T @ root for part in (near, plain)), unit * clip
+        least = np.minimum(0.1, doubt)
+        near, plain = (usual + told_apart(ratios - usual, open_to) for open_to in (doubt, edge))
+        return *(root @ (axes * np.maximum(part, least)) @ axes.T @ root for part in (near, plain)), unit * clip
+
+
+def told_apart(gap: Floats, doubt: Floats) -> Floats:
+    """Return what is left of a gap that noise may make up to ``doubt``: nothing within, nearly all far beyond.
+
+    Breiman 1995, *Better subset regression using the nonnegative garrote*.
+    """
+    return np.asarray(gap * np.maximum(0.0, 1.0 - np.square(doubt / np.maximum(np.abs(gap), 1e-300))))
 
 
 def within_reach(effects: Effects, domain: Domain, reach: float) -> Floats:

@@ -69,7 +69,8 @@ from discreet.solvers.settings import count_of
 from discreet.typing import Floats
 
 LEAST_SHARPNESS, LEAST_STEADINESS = 30.0, 125.0
-LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 8, 4
+LEAST_SETTLING, MOST_SETTLING, LEADING = 2, 24, 4
+PLENTY = 2.0**8
 FEWEST_HESSIANS, MOST_HESSIANS = 3, 6
 LEAST_OF_REST, MOST_OF_REST = 0.11, 0.4
 LEAST_SCALE_SHARE, MOST_SCALE_SHARE, SCALES = 0.002, 0.05, 220.0
@@ -153,7 +154,7 @@ def covariance_share_for(budget: Budget, rest: float) -> float:
 def settling_for(domain: Domain, budget: Budget, hessians: int) -> int:
     """Return how many steps follow a Hessian before the next: the more signal, the nearer the root they must come."""
     q = breadth(domain, budget)
-    steps = MOST_SETTLING if q >= 2.0**MOST_SETTLING else max(LEAST_SETTLING, round(math.log2(q) / 1.5) + 1)
+    steps = MOST_SETTLING if q >= 2.0**MOST_SETTLING else round(math.log2(q) / (1.5 if q < PLENTY else 1.0)) + 1
     return max(LEAST_SETTLING, steps // max(1, hessians - 2))
 
 
@@ -288,7 +289,13 @@ def beyond(counts: Floats, noise: float, edges: Floats, power: float = MEAN_POWE
         believed[last + 1 :] = np.minimum(believed[last] * FINE**-powers, hidden[last + 1 :])
     most, sizes = max(float(counts.sum()), 0.0), edges / edges[0]
     likely = np.where(np.arange(len(tail)) > last, most * sizes**-power, np.inf)
-    return np.asarray(np.minimum(np.minimum(believed, likely), MARKOV * most * sizes ** -math.floor(power)))
+    bounded = np.minimum(np.minimum(believed, likely), MARKOV * most * sizes ** -math.floor(power))
+    return np.asarray(np.where(hidden > 0, bounded, believed))  # counts that tell single rows need no other word
+
+
+def tells_rows(noise: float, edges: Floats) -> bool:
+    """Whether counts between edges have so little noise that each single row is seen, wherever it is."""
+    return CLEAR * noise * math.sqrt(len(edges)) < LEAST_ROWS
 
 
 def excess(tail: Floats, edges: Floats) -> Floats:
@@ -356,7 +363,8 @@ class Excess:
         cls, counts: Floats, norms: Floats, hidden: float, power: float = MEAN_POWER, rare: Rare = NONE_RARE
     ) -> "Excess":
         """Return it for counts between edges with the noise ``hidden``; ``power`` is that of ``beyond``."""
-        return cls(norms, beyond(counts, hidden, norms, power), rare)
+        seen = tells_rows(hidden, norms)
+        return cls(norms, beyond(counts, hidden, norms, power), NONE_RARE if seen else rare)
 
     @property
     def lost(self) -> Floats:
@@ -413,6 +421,15 @@ def most_beyond(counts: Floats, edges: Floats, limit: float, noise: float) -> fl
     shells = counts[int(np.searchsorted(edges, limit * (1 - 1e-9))) + 1 :]
     number = max(float(shells.sum()), 0.0) + noise * math.sqrt(len(shells))
     return number if number > LEAST_ROWS else 0.0
+
+
+def most_lost(counts: Floats, edges: Floats, limit: float, noise: float) -> float:
+    """Return what records beyond a limit may lose of the sum, by a deviation of the noise; infinite past all edges."""
+    rows = np.maximum(counts, 0.0) + noise
+    rows = np.where(rows > LEAST_ROWS, rows, 0.0)[1:]
+    outer = np.append(edges[1:], math.inf)
+    beyond_limit = (outer > limit * (1 + 1e-9)) & (rows > 0)
+    return float(rows[beyond_limit] @ (outer[beyond_limit] - limit))
 
 
 def far_out(counts: Floats, noise: float) -> Floats:
