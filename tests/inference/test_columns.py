@@ -289,3 +289,25 @@ def test_tests_of_columns_have_their_size_and_bands_their_level_with_privacy_noi
     assert sum(bent_lines) <= most
     assert count - sum(covered) <= most
     assert sum(pointwise) < sum(covered)
+
+
+@pytest.mark.thorough
+@pytest.mark.statistical
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPLogisticRegression])
+def test_bands_of_smooth_curves_cover_nearly_all_of_them_with_privacy_noise(kind):
+    """The whole curve of a straight effect, in 93 % of private fits at least."""
+    classes, count, covered = kind is DPLogisticRegression, 200, 0
+    columns = {"age": Number((18, 90), knots=5), "ward": Category(("a", "b", "c", "d"), other=False)}
+    schema = Schema(columns, Target("y", classes=(0, 1)) if classes else Target("y", range=(-8, 8)))
+    for seed in range(0, 2 * count, 2):
+        rng = np.random.default_rng(seed)
+        table = {"age": rng.uniform(18, 90, 20_000), "ward": rng.choice(list("abcd"), 20_000)}
+        margin = 0.015 * (table["age"] - 50)
+        table["y"] = margin + (rng.logistic(size=20_000) if classes else rng.normal(size=20_000))
+        table["y"] = (table["y"] > 0).astype(int) if classes else table["y"]
+        with seeded(seed):
+            model = kind(1.0, 1e-6, neighbors="zero_out", inference="sandwich", ledger=False)
+            curve = TableModel(schema, model, checks=False).fit(table).summary().curve("age")
+        truth = 0.015 * (curve.x - curve.reference)
+        covered += ((curve.band_low - 1e-12 <= truth) & (truth <= curve.band_high + 1e-12)).all()
+    assert covered >= 0.93 * count
