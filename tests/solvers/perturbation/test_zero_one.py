@@ -98,3 +98,19 @@ def test_likelihood_ratios_of_neighbors_are_within_the_claim(relation, name):
         assert found.max() - found.min() <= EPSILON * (1 + 1e-9), pair.name
         largest = max(largest, found.max() - found.min())
     assert largest > 0.3 * EPSILON
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one"])
+def test_where_a_classifier_makes_no_error_enough_records_keep_those_of_the_chosen_one_few(relation):
+    """The realizable case: more than alpha n / 2 errors with a probability of at most beta / 2, from the law itself."""
+    alpha, beta, rng = 0.2, 0.1, np.random.default_rng(2)
+    angles = np.linspace(0.0, math.pi, 50, endpoint=False)
+    points = np.column_stack([np.cos(angles), np.sin(angles)])
+    factor = 2 if relation == "replace_one" else 1
+    n = math.ceil(2 * factor * math.log(2 * len(points) / beta) / (alpha * EPSILON))
+    X = rng.uniform(-0.7, 0.7, (n, 2))
+    _, seen = chosen(X, np.where(X @ points[17] > 0, 1.0, -1.0), relation, points)
+    few = errors(seen) <= alpha * n / 2
+    assert errors(seen).min() == 0
+    assert 0 < few.sum() < len(points)
+    assert np.exp(log_law(seen))[~few].sum() <= beta / 2
