@@ -4,22 +4,20 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, Budget
-from discreet.accounting.plan import Plan, Release
+from discreet.accounting.plan import MECHANISMS, Perturbation, Plan, Release
 from discreet.accounting.pricing import price_plan
 from discreet.curator import PrivateData
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
-from tests.covering import covering
-from tests.registry import QUERIES, WIDTH
+from tests.registry import NO_SUMS, QUERIES, WIDTH
 from tests.replaying import window
 
-UNSAMPLED = (
-    "noisy_count",
-    "noisy_coordinate_gradient",
-    "noisy_share_within",
-    "noisy_squared_norms",
-    "select_coordinate",
-)
+ANSWERED = {
+    "select_": ("exponential", "permute_and_flip", "noisy_max"),
+    "sample_": ("additive", "exponential"),
+    "perturb_": ("objective",),
+}
+"""How queries are answered that are no sums under noise of their own."""
 
 
 def opened(release, budget=None):
@@ -27,26 +25,17 @@ def opened(release, budget=None):
     return data.open(price_plan(Plan([release]), budget or Budget(1.0, 1e-6, "add_remove")), Squared())
 
 
-@pytest.mark.parametrize("query", UNSAMPLED)
-def test_a_query_that_does_not_sample_is_not_priced_as_sampled(query):
-    mechanism = "exponential" if query.startswith("select_") else "additive"
-    with pytest.raises(PlanViolation, match="sampling probability"):
-        opened(Release(query, 1, sampling_probability=0.25, mechanism=mechanism))
-
-
-@covering(
-    ("mechanism", ["exponential", "permute_and_flip", "noisy_max"]), ("query", ["noisy_gradient", *UNSAMPLED[:-1]])
-)
-def test_a_sum_is_not_priced_as_a_choice(query, mechanism):
-    """A choice of bounded range costs a quarter of a Gaussian sum at the same multiplier."""
-    with pytest.raises(PlanViolation, match="is answered by"):
-        opened(Release(query, 1, mechanism=mechanism))
-
-
-@pytest.mark.parametrize("mechanism", ["additive", "laplace"])
-def test_a_choice_is_not_priced_as_a_sum(mechanism):
-    with pytest.raises(PlanViolation, match="is answered by"):
-        opened(Release("select_coordinate", 1, mechanism=mechanism))
+@pytest.mark.parametrize("query", [*QUERIES, *NO_SUMS, "perturb_objective"])
+def test_a_release_is_priced_as_it_is_answered(query):
+    """A choice of bounded range costs a quarter of a Gaussian sum at the same multiplier, a sample less than all."""
+    answered = next((some for start, some in ANSWERED.items() if query.startswith(start)), ("additive", "laplace"))
+    given = {mechanism: Perturbation(1.0) if mechanism == "objective" else None for mechanism in MECHANISMS}
+    for mechanism in set(MECHANISMS) - set(answered):
+        with pytest.raises((PlanViolation, Unsupported)):
+            opened(Release(query, 1, mechanism=mechanism, perturbation=given[mechanism]))
+    if query not in ("noisy_gradient", "noisy_gradient_change"):
+        with pytest.raises((PlanViolation, Unsupported), match="sampl"):
+            opened(Release(query, 1, 0.25, mechanism=answered[0], perturbation=given[answered[0]]))
 
 
 def test_a_vector_is_not_priced_as_a_scalar_laplace_answer():

@@ -132,27 +132,9 @@ def test_a_made_up_perturbation_is_refused():
         opened(X, Y, Logistic(), plan, BUDGET).perturbed_minimizer(PROBLEM)
 
 
-@pytest.mark.parametrize(
-    ("release", "budget"),
-    [
-        (Release("perturb_objective", 1), BUDGET),
-        (Release("perturb_objective", 1, mechanism="laplace"), BUDGET),
-        (Release("noisy_minimizer", 1, mechanism="objective", perturbation=Perturbation(1.0)), BUDGET),
-        (Release("noisy_minimizer", 1, mechanism="exponential"), BUDGET),
-        (Release("noisy_minimizer", 1, sampling_probability=0.5), BUDGET),
-        (Release("noisy_descent", 1, mechanism="exponential"), BUDGET),
-        (Release("perturbed_minimizer", 1, mechanism="objective", perturbation=Perturbation(1.0)), BUDGET),
-        (Release("select_candidate", 1), BUDGET),
-        (Release("select_candidate", 1, mechanism="objective", perturbation=Perturbation(1.0)), BUDGET),
-        (Release("sample_minimizer", 1, mechanism="laplace"), BUDGET),
-        (Release("sample_minimizer", 1, sampling_probability=0.5), BUDGET),
-        (Release("sample_minimizer", 1), Budget(1.0, 0.0, "zero_out")),
-    ],
-    ids=lambda given: f"{given.query}-{given.mechanism}" if isinstance(given, Release) else "",
-)
-def test_a_price_of_another_mechanism_is_refused(release, budget):
-    with pytest.raises((PlanViolation, Unsupported)):
-        opened(X, Y, Logistic(), [release], budget)
+def test_a_draw_is_never_pure():
+    with pytest.raises(Unsupported, match="never pure"):
+        draw(budget=Budget(1.0, 0.0, "zero_out"))
 
 
 def test_a_perturbation_without_its_second_noise_is_refused():
