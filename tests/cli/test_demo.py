@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from discreet.accounting.certificate import Certificate
 from discreet.cli.app import app
+from discreet.report import model_report
 
 
 @pytest.fixture(scope="module")
@@ -15,9 +16,11 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def shown(folder):
     """What the demo shows, run a second time in the same folder."""
-    for rows in (400, 800):
+    for rows, forecast in ((400, lambda *_, **__: None), (800, model_report.cost_forecast)):
         words = ["demo", "--rows", str(rows), "--out", str(folder)]
-        result = CliRunner().invoke(app, words, prog_name="discreet")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(model_report, "cost_forecast", forecast)
+            result = CliRunner().invoke(app, words, prog_name="discreet")
         assert result.exit_code == 0, result.output
     return result
 
@@ -36,7 +39,7 @@ def test_shows_the_commands_that_one_would_type(shown, folder, run):
 
 
 def test_shows_effects_where_rows_and_epsilon_suffice(shown, run, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
+    monkeypatch.setattr(model_report, "cost_forecast", lambda *_, **__: None)
     result = run("demo", "--rows", 3000, "--epsilon", 20, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "--inference sandwich" in result.stdout

@@ -110,6 +110,7 @@ def test_fits_that_follow_advice_show_effects(seed):
         assert found_in_fits(name, rows, columns, epsilon, relation) >= 0.6, (name, rows, columns, epsilon)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "design",
     [
@@ -151,6 +152,7 @@ def test_a_rehearsal_answers_with_the_noise_of_the_plan():
         rehearsal(rows, y, domain, loss, quote.priced, times=100)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "name", "facts"),
     [

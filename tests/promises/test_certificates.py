@@ -97,7 +97,7 @@ def test_the_charge_is_in_the_ledger_before_a_record_is_read_and_the_cap_is_kept
     assert ledger.spent(DATASET).fits == count
 
 
-@pytest.mark.whole
+@pytest.mark.few(15)
 @pytest.mark.parametrize("name", CASES)
 def test_a_saved_model_is_the_model_with_its_solver_and_certificate(name, tmp_path):
     case, loss = case_and_loss(name)
