@@ -103,6 +103,8 @@ CLEARLY = 3.0
 TURNED, CLEAR_TURN = 0.5, 4.0
 """A step led too far if the slope along it turned, to this part of what it was, and by so many deviations of its noise.
 """
+BEARABLE = 0.3
+"""Edges of a Hessian's noise in units of its level that slow steps of counts a little."""
 LONG = 1.5
 """Short steps divide by this many mean curvatures."""
 ALLOWED = 2.5
@@ -220,7 +222,8 @@ class LimitedSteps:
     """Chord steps, each limited along each eigenvector; a limit doubles while steps go on, and halves where they turn.
 
     A chord is as long as the Hessian where it began says. If slopes bend more on the way, it leads too far: the
-    gradient at its end points back. The next step begins where the slope along the last one was 0, between both ends.
+    gradient at its end points back. The next step begins where the slope along the last one was 0, between both ends,
+    and limits fall.
     """
 
     def __init__(self) -> None:
@@ -245,6 +248,7 @@ class LimitedSteps:
         if ends > max(-TURNED * began, CLEAR_TURN * noise * float(np.linalg.norm(self._last))):
             back = ends / (ends - began)
             v, gradient = v - back * self._last, gradient - back * (gradient - self._before)
+            self._looser = self._looser * max(1.0 - back, 0.5)
         most, whole = self._first * self._looser, self._vectors.T @ (self._inverse @ gradient)
         cut = np.abs(whole) > most + 3.0 * noise / self._floored
         turned = whole * (self._vectors.T @ self._last) > 0
@@ -419,7 +423,8 @@ class Refinement:
         if self._by_counts:
             score = self._largest_score(shells, edges, deviation, v.size)
             steep = min(score / self.length, self._steepest)
-        limits = Influence(reach, score, steep, self._largest_hessian(shells, edges, reach, deviation, v.size))
+        hessian = self._largest_hessian(shells, edges, reach, deviation, v.size, at_start=True)
+        limits = Influence(reach, score, steep, hessian)
         if reach >= self.longest:
             return limits
         far = beyond(shells.lengths, shells.noise, edges.lengths)
@@ -516,13 +521,22 @@ class Refinement:
         """The noise of the mean of the last gradients, per unit of their limit."""
         return noises(self.curator, "noisy_weighted_gradient")[-1] / math.sqrt(self.plan.n_kept)
 
-    def _largest_hessian(self, shells: Shells, edges: Edges, reach: float, deviation: float, size: int) -> float:
-        """Return the limit on a record's Hessian: at most what a row at the reach may have."""
+    def _largest_hessian(
+        self, shells: Shells, edges: Edges, reach: float, deviation: float, size: int, *, at_start: bool = False
+    ) -> float:
+        """Return the limit on a record's Hessian: at most what a row at the reach may have.
+
+        Rates may be far larger where steps lead than where they start, and a Hessian that is cut there would make
+        them longer each time: as much as noise may add is not cut, if it is a part of the level that only slows steps.
+        """
         noise = noises(self.curator, "noisy_curvature")[-1] / self._root * math.sqrt(2.0 * size)  # it hides directions
         chosen = chosen_norm(
             shells.hessians, edges.hessians, noise=noise, hidden=shells.noise, power=MEAN_POWER_OF_HESSIANS
         )
         longest = min(self.longest, FARTHEST)
+        if at_start and self.counts is not None:
+            first = noises(self.curator, "noisy_curvature")[0] / self._root * math.sqrt(2.0 * size)
+            chosen = max(chosen, BEARABLE * self._level / max(first, 1e-300))
         if not tells_rows(shells.noise, edges.hessians):
             chosen = max(chosen, self._bend(deviation) * min(self.sure, SLACK * reach) * min(self.sure, reach))
         return min(chosen, self._sharpest * reach * min(SLACK * reach, max(longest, reach)))

@@ -43,7 +43,8 @@ records beyond u:
     limits            argmin (limit noise)^2 + lost^2
 
 so that the bias is below the noise, and both fall as records or budget grow: with much signal, nothing is cut. Counts
-that do not stand out of their noise are taken for none.
+that do not stand out of their noise are taken for none; counts that tell single rows are taken at their word, and
+nothing is added to them for rows that they might miss.
 
 **Far-out columns.** A few dozen rows far out in one column may carry most of what least squares or a Poisson model say
 of it, and be too few to stand out of the noise of any count by size. How many rows are far out in which column is

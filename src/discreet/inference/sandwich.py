@@ -11,9 +11,10 @@
 
 Weights depend on the features alone, so that for losses with a bounded slope (logistic, Huber) the equation is centered
 at the coefficients of the model (Mallows), and no gradient is clipped. Each of the last gradients estimates the root
-by itself, so that noise in H enters through d = (the mean of their points - root) only. Least squares has one H. The
-penalty is left out, and so is the limit on the mean of counts: the target is neither penalized nor bounded. Steps and
-covariance: ``estimate``. Constants: ``limits``.
+by itself, so that noise in H enters through d = (the mean of their points - root) only; points at which steps had not
+settled are left out. A step that led too far is taken back to where the slope along it was 0. Least squares has one H.
+The penalty is left out, and so is the limit on the mean of counts: the target is neither penalized nor bounded. Steps
+and covariance: ``estimate``. Constants: ``limits``.
 
 Privacy
 -------
@@ -132,7 +133,7 @@ class Sandwich:
     n_kept : int, default=12
         The last steps, of lengths 1, 1/2, ..., which average their noise.
     n_settling : int or None, default=None
-        Steps between Hessians before these; None: 2 to 8, the more signal the more.
+        Steps between Hessians before these; None: 2 to 24, the more signal the more.
     limits : Limits or None, default=None
         How far rows and slopes count in full; None: by public signal.
     even_if_empty : bool, default=False
