@@ -2,7 +2,7 @@
 
 Noise is known: its variance follows from the plan and from the steps that were taken (``traces``). What a slope or an
 intercept says beyond its noise is kept: E[v_j | v], by empirical Bayes (``posterior_weights``). That there is anything
-but noise must be ``ODDS`` times likelier than that there is not: one entry, or a few, must stand out clearly.
+but noise must be ``FARTHER * ODDS`` times likelier than that there is not: one entry, or a few, must stand out clearly.
 """
 
 import math
@@ -26,6 +26,8 @@ HIDDEN = 2.0
 """A mean within this many deviations of its noise is taken for none."""
 ODDS = 10.0
 """Against that slopes, or an intercept, are not where steps started."""
+FARTHER = 3.0
+"""How many times these odds are of names: their noise is known less well, and what is large of it costs most."""
 CURVED = 0.25
 """The mean curvature of a loss over its largest, as far as clips and columns in wide ranges leave it."""
 USUAL = 0.16
@@ -206,7 +208,7 @@ def shrunk(found: Solution, curator: "Curator", seen: Seen, *, intercept: bool =
 def kept(v: Floats, most: float = math.inf) -> Floats:
     """Return what is left of entries with noise of deviation 1."""
     flat = v.ravel()
-    weights = posterior_weights(flat, np.ones(flat.size), 1.0, most=most, odds=ODDS)
+    weights = posterior_weights(flat, np.ones(flat.size), 1.0, most=most, odds=FARTHER * ODDS)
     return np.asarray((weights * flat).reshape(v.shape))
 
 
