@@ -12,6 +12,7 @@ TABLE = {"age": [30, 60, 80] * 40, "ward": ["a", "b", "a"] * 40, "back": [0, 1, 
 PUBLIC = {"n_features_in_", "feature_names_in_", "classes_"}
 RELEASED = {
     *("coef_", "intercept_", "certificate_", "coef_noise_", "intercept_noise_", "effects_", "schema_"),
+    "coef_correlation_",
     "estimator_",
 }
 

@@ -374,9 +374,8 @@ class DPOrdinalRegression(PrivateClassifier):
         constants = self.intercept_ + np.append(0.0, self.coef_[0, features:])
         self.coef_ = np.tile(self.coef_[:, :features], (thresholds, 1))
         self.intercept_ = np.asarray(isotonic_regression(constants, increasing=False).x)
-        self.coef_noise_ = self.intercept_noise_ = self.coef_correlation_ = (
-            None  # constants share noise that is not known one by one
-        )
+        # constants share noise that is not known one by one
+        self.coef_noise_ = self.intercept_noise_ = self.coef_correlation_ = None
 
     @lazily
     def predict_proba(self, X: object, *, offset: object = None) -> Floats:
