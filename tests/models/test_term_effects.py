@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.seeded import SeededWords
-from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
+from discreet import DPLogisticRegression, DPRidge, Schema, TableModel, load
 from discreet.curator import use_entropy
 from discreet.errors import Unsupported
+from discreet.models.persist import UnreadableModel
 from discreet.models.term_effects import OTHER, POINTS
 from discreet.schema import Boolean, Category, Number, Ordinal, Target
 from discreet.testing import seeded
@@ -168,3 +169,11 @@ def test_correlations_are_those_of_a_curve_alone():
     assert all(near[j, 7 - j % 7 :].any() == 0 for j in range(1, 14))
     assert near[0, 1:].any()
     assert fitted(3).estimator_.coef_correlation_ is None
+
+
+@pytest.mark.parametrize("value", [1.5, np.nan, -np.inf])
+def test_saved_correlations_beyond_one_are_refused(value, tmp_path):
+    model = crowded(0, 400).estimator_
+    model.coef_correlation_[0, 1] = value
+    with pytest.raises(UnreadableModel, match="correlation"):
+        load(model.save(tmp_path / "model.discreet"))

@@ -247,6 +247,8 @@ def _model_from(members: Mapping[str, bytes]) -> DPLinearModel:
         length = len(members[_CORRELATION]) - _NPY.size - _NPY.unpack_from(members[_CORRELATION])[-1]
         shape = (model.n_features_in_, length // max(1, 8 * model.n_features_in_))
         model.coef_correlation_ = _array(members[_CORRELATION], shape)
+        if not (np.abs(model.coef_correlation_) <= 1).all():
+            raise UnreadableModel("the saved model is not consistent: a correlation is beyond 1")
     model.effects_ = None
     if _EFFECTS in members:
         size = (model.n_features_in_ + bool(params["fit_intercept"])) * (max(2, *outputs) - 1 if outputs else 1)
@@ -323,7 +325,7 @@ def _array(content: bytes, shape: tuple[int, ...]) -> Floats:
 
 def _is_finite(model: DPLinearModel) -> bool:
     """Whether a model can predict: NaN and infinities are the mark of a file that was made up, or of a failed fit."""
-    names = ("coef_", "intercept_", "coef_correlation_", *_NOISE_FIELDS)
+    names = ("coef_", "intercept_", *_NOISE_FIELDS)
     values = [getattr(model, name, None) for name in names]
     effects = getattr(model, "effects_", None)
     values += [] if effects is None else list(vars(effects).values())
