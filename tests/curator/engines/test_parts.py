@@ -31,7 +31,7 @@ def small_parts(monkeypatch):
 @pytest.mark.few(6)
 def test_a_total_is_the_sum_over_all_records(small_parts, tmp_path, rows, layout, on_disk):
     small_parts(rows)
-    n = 40 if rows == 1 else N
+    n = 16 if rows == 1 else N
     records = records_of(layout, storage.OnDisk(tmp_path) if on_disk else storage.MEMORY, n)
     parted, whole = PartedEngine(records, threads=2), engine_for(records_of(layout, n=n), threads=1)
     for question in questions(records):

@@ -164,7 +164,7 @@ REQUEST = (*FIT, "--charge-id", "monthly")
 SETTLE = "discreet.ledger.ledger/Reservation:settle"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "point",
     [
