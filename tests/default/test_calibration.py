@@ -1,9 +1,11 @@
 """Predictors on their scale: more noisy gradients in two unknowns, weighed against what clipping usually does."""
 
+import math
+
 import numpy as np
 import pytest
 
-from discreet import Bounds, DPLinearRegression, DPPoissonRegressor
+from discreet import Bounds, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPRidge
 from discreet.accounting.plan import Plan
 from discreet.bounds import Domain
 from discreet.budget import Neighbors
@@ -157,3 +159,28 @@ def test_a_predictor_that_hardly_varies_leaves_the_constant_where_it_was_found()
             predicted = model.fit(rare, counts).predict(rare)
         above.append(np.mean(predicted - counts * np.log(predicted)))
     assert np.mean(above) < np.mean(counts) * (1.0 - np.log(np.mean(counts))) + 0.02
+
+
+def test_a_predictor_that_nothing_speaks_for_becomes_a_constant():
+    """Without a slope in the answers and in the steps; with either, it stays."""
+    facts = {"mean": 0.0, "deviation": 1.0, "clip": CLASSES.length, "penalty": NoPenalty()}
+
+    def share(slope, evidence):
+        answers = StandIn((slope, 0.0)), np.array([1.0, 0.0]), [0.01, 0.01]
+        return calibrated(*answers, evidence=evidence, **facts).share
+
+    assert share(0.0, 0.0) < 0.2 * share(0.0, 30.0)
+    assert share(0.6, 0.0) == pytest.approx(share(0.6, 30.0), rel=0.05)
+    assert share(0.6, None) == share(0.6, math.inf)
+
+
+@pytest.mark.parametrize(("cls", "target"), [(DPRidge, (-5.0, 5.0)), (DPLogisticRegression, None)])
+def test_a_strong_penalty_is_weighed_as_clipped_slopes_are(cls, target):
+    """Else coefficients would be held back by as much more as clips take from the slopes."""
+    y = X @ [3.0, -2.0, 1.0, 0.0] + RNG.normal(0, 0.5, len(X))
+    facts = {"bounds": Bounds(1.0, target=target)} if target else {"bounds": Bounds(1.0, classes=(0, 1))}
+    y = y.clip(-5, 5) if target else (y > 0).astype(int)
+    exact = cls(np.inf, alpha=0.3, ledger=False, **facts).fit(X, y)
+    with seeded(0):
+        found = cls(2.0, 1e-6, alpha=0.3, ledger=False, solver=Recipe(clip=0.4), **facts).fit(X, y)
+    np.testing.assert_allclose(found.coef_, exact.coef_, rtol=0.15, atol=0.02)

@@ -5,7 +5,7 @@
                   (``coordinates.cleaned``)
                   y = A z,  A = (M + floor edge + penalty'' / f'')^{-1/2}
     start         v = 0; of classes and counts the constant that their noisy shares, or mean, are best predicted by
-    clipped       for t < T:   g = (1/n) [ sum_i clip_C(weight_i f'_i y_i) + noise ] + penalty'
+    clipped       for t < T:   g = (1/n) [ sum_i clip_C(weight_i f'_i y_i) + noise ] + h penalty'
                                v <- v + b (v - last v) - g / f''
                   v = the mean of the iterates, later ones with more weight; shrunk by its noise where nothing else is
     calibration   scale and shift of the predictor y.v, by two noisy gradients in two unknowns (``calibration``)
@@ -19,7 +19,7 @@
     corners       a penalty that is not smooth: v <- argmin of penalty + (. - v)^T L (. - v) / 2 after each of these
 
 ``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss (of counts about their mean), C =
-``clip`` times a typical row's length and slope. In the coordinates y every direction looks alike, so few clipped steps
+``clip`` times a typical row's length and slope, h what such a clip leaves of the mean slope at the start. In the coordinates y every direction looks alike, so few clipped steps
 travel far, and a direction that noise hides hardly moves. weight_i = min(1, R / ||y_i||, slack (R / ||y_i||)^2): rows
 stay whole; numbers are shrunk with their rows, which weighs them too. Clips bias what the steps find. Calibration takes
 most of that back, weighted steps all of it, and what weights did as the signal widens R; they cut slopes of an
@@ -68,6 +68,7 @@ from discreet.default.rows import (
     declared_rows,
     search_releases,
     search_target,
+    slope_left,
 )
 from discreet.default.weighted import Pooled, Weighted, columns, flat, inside, to_the_end
 from discreet.errors import Unsupported
@@ -85,7 +86,7 @@ from discreet.solvers.base import (
     project,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, LEAST_UNIT, Calibrated, Calibration, mean_curvature
+from discreet.solvers.calibration import CLASSES, LEAST_UNIT, NUMBERS, Calibrated, Calibration, mean_curvature
 from discreet.solvers.coordinates import (
     COUNT_SHARE,
     LEAST_DIRECTION,
@@ -335,9 +336,11 @@ class Recipe:
             if steps_query(loss) == "noisy_weighted_gradient":
                 rows = replace(rows, recoding=self._whole_rows(rows, admitted))
             curator.recode(rows.recoding, loss=loss.widened(1.0))
-            found, steps = self._clipped_steps(curator, rows, penalty, admitted, n, progress)
+            pull = ridge_in(penalty, rows.recoding, admitted)
+            rows = replace(rows, pull=pull and pull.times(slope_left(loss, self.clip)))
+            found, steps, evidence = self._clipped_steps(curator, rows, admitted, n, progress)
             if self._calibrates(loss):
-                unknowns = self._calibration(curator, loss, rows, penalty, found, steps, n)
+                unknowns = self._calibration(curator, loss, rows, penalty, found, steps, evidence, n)
                 with curator.recoded(unknowns.recoding, loss=loss):
                     for _ in unknowns.noises:
                         unknowns.add(curator.noisy_gradient(unknowns.theta, clip=unknowns.clip) / n)
@@ -384,15 +387,14 @@ class Recipe:
         self,
         curator: "Curator",
         rows: Rows,
-        penalty: Penalty,
         admitted: Domain,
         n: float,
         progress: Progress,
-    ) -> tuple[Solution, DescentTrace]:
-        """Take steps on clipped gradients with momentum; return the average of the iterates, and what was done."""
+    ) -> tuple[Solution, DescentTrace, float]:
+        """Take steps on clipped gradients with momentum; return their average, what was done, and its evidence."""
         loss, query = curator.loss, steps_query(curator.loss)
         units = Units.of(loss, rows.target)
-        pull, step = ridge_in(penalty, rows.recoding, admitted), 1.0 / units.largest_curvature
+        pull, step = rows.pull, 1.0 / units.largest_curvature
         clip = self.clip * units.slope * rows.length * longer_in_l1(curator, admitted.n_features)
         start = curator.domain.starting_point if rows.start is None else rows.start
         v = last = start
@@ -417,15 +419,19 @@ class Recipe:
         noise = Noise.of(curator, query)
         momenta = np.full(self.n_steps, self.momentum)
         trace = DescentTrace(mean.shape, step, clip, n, momenta, weights, noise)
-        if self.coordinates != "full" or loss.log_link or not self._calibrates(loss):
+        calibrates = self._calibrates(loss)
+        evidence = rows.evidence(mean - start, trace, loss) if calibrates else 0.0
+        if self.coordinates != "full" or loss.log_link or not calibrates:
             mean = start + rows.shrunk(mean - start, trace, loss)
-        return rows.solution(mean, trace, admitted, curator.loss), trace
+        return rows.solution(mean, trace, admitted, curator.loss), trace, evidence
 
     @staticmethod
     def _started(
         loss: Loss, rows: Rows, penalty: Penalty, admitted: Domain, classes: tuple[Floats, float] | None
     ) -> Rows:
         """Return the rows with where steps start: at the constant that the released target is best predicted by."""
+        if loss.movable_target and rows.target.noise > 0 and admitted.intercept:
+            return replace(rows, doubt=math.hypot(NUMBERS.shift, rows.target.noise / rows.target.scale))
         if classes is None and not (loss.log_link and admitted.intercept and admitted.start is None):
             return rows  # at zero, or where the user says
         w, strength = admitted.starting_point, penalty.strong_convexity
@@ -463,6 +469,7 @@ class Recipe:
         penalty: Penalty,
         found: Solution,
         steps: DescentTrace,
+        evidence: float,
         n: float,
     ) -> Calibration:
         """Return what brings the predictor back to scale."""
@@ -476,7 +483,7 @@ class Recipe:
         likely = rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
         return Calibration(
             loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
-            penalty=penalty, start=rows.margin,
+            penalty=penalty, start=rows.margin, evidence=evidence,
             unsure=rows.target.noise / (rows.target.center if loss.log_link else rows.target.scale),
         )  # fmt: skip
 

@@ -35,6 +35,7 @@ from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
 from discreet.curator import Recoding
 from discreet.losses.base import Loss, slope_at_zero
+from discreet.penalties.recoded import Quadratic
 from discreet.solvers.base import Solution
 from discreet.solvers.calibration import CLASSES
 from discreet.solvers.coordinates import (
@@ -48,8 +49,9 @@ from discreet.solvers.coordinates import (
     public_features,
     shares_to_noise,
 )
-from discreet.solvers.propagation import posterior_weights
+from discreet.solvers.propagation import evidence_of_signal, posterior_weights
 from discreet.solvers.settings import LARGEST
+from discreet.solvers.shrinkage import ODDS
 from discreet.solvers.traces import (
     DescentTrace,
     DirectionsTrace,
@@ -102,7 +104,7 @@ class Rows:
     ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``widest`` the
     largest that noise may hide, ``mean`` their mean; ``spectrum`` is for the trace of the noise, None where nothing was
     estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0), off
-    the best one by about ``doubt``.
+    the best one by about ``doubt``. ``pull`` is an L2 penalty, as clipped steps weigh it.
     """
 
     target: Target
@@ -115,6 +117,7 @@ class Rows:
     start: Floats | None = None
     margin: float = 0.0
     doubt: Floats | float = math.inf
+    pull: Quadratic | None = None
 
     def predictor(self, v: Floats) -> tuple[float, float]:
         """Return the mean of the predictor v and the largest deviation that it may have, at least a hundredth.
@@ -146,9 +149,17 @@ class Rows:
         variance = max(float(np.trace(self.moment[:features, :features])), TINY)
         slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance, prior=NOTHING) * slopes
         if len(constants):
-            square = np.minimum(likely, np.square(self.doubt))
-            constants = constants * (square / (square + float(self.moment[-1, -1]) * noise**2))
+            most = float(np.mean(np.minimum(likely, np.square(self.doubt)))) / max(float(self.moment[-1, -1]), TINY)
+            odds = ODDS if np.all(np.isfinite(self.doubt)) else 0.0
+            flat, ones = constants.ravel(), np.ones(constants.size)
+            constants = constants * posterior_weights(flat, ones, noise, most=most, odds=odds).reshape(constants.shape)
         return np.concatenate([slopes.reshape(v[:features].shape), constants])
+
+    def evidence(self, v: Floats, steps: DescentTrace, loss: Loss) -> float:
+        """Return the logarithm of how much likelier slopes v are if they tell anything but noise."""
+        features = len(self.recoding.center)
+        noise = self._forgetting(steps, loss, self.moment, features=features)
+        return evidence_of_signal(noise.vectors.T @ v[:features], np.sqrt(noise.variances), NOTHING)
 
     def solution(self, v: Floats, steps: DescentTrace, admitted: Domain, loss: Loss) -> Solution:
         """Return coefficients v of these rows in training coordinates, with what the noise of the steps did to them."""
@@ -166,22 +177,37 @@ class Rows:
         shares, vectors = self.spectrum.shares, self.spectrum.vectors
         return self._forgetting(steps, loss, (vectors * shares) @ vectors.T, v)
 
-    def _forgetting(self, steps: DescentTrace, loss: Loss, moment: Floats, v: Floats | None = None) -> DirectionsTrace:
+    def _forgetting(
+        self, steps: DescentTrace, loss: Loss, moment: Floats, v: Floats | None = None, features: int | None = None
+    ) -> DirectionsTrace:
         """Return the noise along a moment's directions: each forgets by its curvature, as far as clips leave it.
 
         Residuals are taken for Gaussian and as wide as the target. With v, of whose rows the moment is the spectrum's,
         noise in the released moment counts too.
         """
-        values, vectors = np.linalg.eigh(moment)
         taken = steps_of(steps, self.length)
         units = Units.of(loss, self.target)
         left = units.curvature * math.erf(min(taken.slope, loss.lipschitz) / (math.sqrt(2.0) * units.slope))
-        if v is None or self.spectrum is None:
-            return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)))
-        if loss.sigmoid_link:
-            left = curvature_of_margins(self.spectrum, loss, v, taken)
-        moved = moved_by_moment(self.spectrum, v[:, np.newaxis], taken, left)[:, 0]
-        return DirectionsTrace(vectors, taken.deviation**2 * taken.gain(left * np.maximum(values, 0.0)) + moved)
+        moved = np.zeros(1)
+        if v is not None and self.spectrum is not None:
+            left = curvature_of_margins(self.spectrum, loss, v, taken) if loss.sigmoid_link else left
+            moved = moved_by_moment(self.spectrum, v[:, np.newaxis], taken, left)[:, 0]
+        hessian = left * moment + (0.0 if self.pull is None else self.pull.hessian)
+        values, vectors = np.linalg.eigh(hessian[:features, :features])
+        noise = DirectionsTrace(vectors, taken.deviation**2 * taken.gain(np.maximum(values, 0.0)))
+        if self.spectrum is None or not moved.any():
+            return noise
+        turned = self.spectrum.vectors
+        variances, vectors = np.linalg.eigh(noise.covariance + (turned * moved) @ turned.T)
+        return DirectionsTrace(vectors, np.maximum(variances, 0.0))
+
+
+def slope_left(loss: Loss, clip: float) -> float:
+    """Return what a clip, in typical slopes, leaves of the mean slope where steps start.
+
+    Steps weigh a penalty as much: else it would hold coefficients back by more than what is minimized does.
+    """
+    return min(1.0, clip) if loss.task == "classification" else math.erf(clip / math.sqrt(2.0))
 
 
 def declared_features(domain: Domain) -> Standardization:

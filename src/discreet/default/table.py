@@ -241,7 +241,8 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     if facts.loss.log_link:
         values["slope_limit"] = within(Recipe.slope_limit, widened(signal), WIDEST)
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
-    shares["target"] *= signal.total >= LOOKED_FOR or not facts.is_regression
+    least = LEAST_MEAN if facts.loss.log_link else LOOKED_FOR * facts.is_regression
+    shares["target"] *= signal.total >= least
     if values["n_newton"]:
         early = within(1.0 / WIDEST, (LATER / signal.per_record) ** 0.25, 1.0)
         shares = {name: early * share for name, share in shares.items()}

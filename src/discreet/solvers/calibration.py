@@ -9,8 +9,9 @@ and deviation by what was released,
 has two unknowns in place of p, so that next to nothing of the budget shows them. What the mean gradient at theta is
 where theta* is the best is known for a normal u of known law (``expected_gradient``), so that two noisy ones, the
 second at the estimate of the first, determine theta* and that law. They are weighed against what is known before, a
-normal prior about where clipping usually leaves theta and about u: the result is the mode of the posterior.
-theta_1 = 0 is the constant predictor, which a direction that is only noise is drawn to, as far as the prior allows.
+normal prior about where clipping usually leaves theta, which a penalty changes, and about u: the result is the mode of
+the posterior. theta_1 = 0 is the constant predictor. Where the steps are known well enough to tell how likely it is
+that columns say nothing, it is weighed in.
 
 Privacy. The answers are noisy gradients of the plan, on records recoded by released values; the rest is
 post-processing.
@@ -57,6 +58,10 @@ NUMBERS = Prior(kept=1.0, spread=0.2, shift=0.15, length=8.0)
 
 LAW = (0.2, 0.3)
 """How far the center of u is from 0, and the logarithm of its deviation, mostly: both are of noisy, shrunk rows."""
+USUALLY = 3.0
+"""How much likelier it is that columns tell something of the target than that they do not, before anything is asked."""
+FARTHEST_LAW = 3.0
+"""The logarithm of u's deviation is taken to be within this, whatever answers a wrong model has to explain."""
 LEAST_UNIT = 0.1
 """Of log odds and of logarithms of means, in which u counts at least: where noise hides how much a predictor varies, a
 smaller unit makes rows far longer than they are taken to be, and their constant, which says where the predictor should
@@ -84,6 +89,9 @@ class Calibration:
     ``likely`` is the part of its variance that is not noise, ``start`` the constant that steps began with, ``unsure``
     the deviation of the noise in it. Where the noise of the mean is known, ``step_noise``, a predictor that hardly
     moved is hardly off by more, and a shift that does not stand out of the noise of the answers is none.
+
+    ``evidence`` is the logarithm of how much likelier the steps' slopes are if columns tell
+    anything of the target: what follows without is weighed in, as likely as it is by steps and answers together.
     """
 
     def __init__(
@@ -101,6 +109,7 @@ class Calibration:
         start: float = 0.0,
         unsure: float = 0.0,
         step_noise: float | None = None,
+        evidence: float | None = None,
     ) -> None:
         is_regression = loss.task == "regression"
         prior = NUMBERS if is_regression else CLASSES
@@ -110,8 +119,10 @@ class Calibration:
         linear = (two.coefficients(np.eye(1 + intercept)).T - offset).T
         strength = penalty.strong_convexity / (recoding.target_scale**2 if is_regression else 1.0)
         doubt = (1.0 - likely) / 2.0  # halfway between all of it and the part that is not noise, as unsure as that
-        theta = np.array([prior.kept * (1.0 - doubt) * deviation, start + prior.kept * (mean - start)])[: 1 + intercept]
+        pulled = strength * np.square(linear).sum(axis=0) / (1.0 if is_regression else loss.smoothness)
+        left = np.resize((prior.kept + pulled) / (1.0 + pulled), 2)  # a penalty holds back what clips let grow
         shift = prior.shift
+        theta = np.array([left[0] * (1.0 - doubt) * deviation, start + left[1] * (mean - start)])[: 1 + intercept]
         if step_noise is not None:
             shift = min(shift, math.hypot(step_noise, shift * math.hypot(mean - start, deviation)))
         usual = np.array(
@@ -122,6 +133,7 @@ class Calibration:
         )
         self._before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
         self._loss, self._deviation, self._start = loss, deviation, start
+        self._evidence = evidence
         self._shrinks = step_noise is not None and intercept
         self.clip, self.noises, self.theta = clip, noises, theta
         self._answers: list[Answer] = []
@@ -131,11 +143,16 @@ class Calibration:
         """Take the next noisy mean gradient at ``theta``, and move there where the best predictor now seems to be."""
         noise = self.clip * max(self.noises[len(self._answers)], LEAST_NOISE)
         self._answers.append(Answer(self.theta, gradient, noise))
-        self.theta, self._moved = posterior_mode(self._loss, self._before, self._answers)
+        self._mode = posterior_mode(self._loss, self._before, self._answers)
+        self.theta, self._moved = self._mode.theta, self._mode.moved
 
     def result(self) -> Calibrated:
         """Return the coefficients of the best predictor by all answers."""
         theta, moved = self.theta.copy(), self._moved
+        if self._evidence is not None:
+            constant = posterior_mode(self._loss, self._before, self._answers, is_constant=True)
+            chance = float(expit(math.log(USUALLY) + self._evidence + self._mode.evidence - constant.evidence))
+            theta = chance * theta + (1.0 - chance) * constant.theta
         noise = float(np.linalg.norm(moved[-1]))
         if self._shrinks and noise > 0:
             theta[-1] = self._start + noise * float(kept((theta[-1:] - self._start) / noise)[0])
@@ -167,8 +184,20 @@ class Answer:
     noise: float
 
 
-def posterior_mode(loss: Loss, before: Before, answers: list[Answer]) -> tuple[Floats, Floats]:
-    """Return the mode of theta* after some answers, and what a deviation of each of their numbers moves it by.
+@dataclass(frozen=True)
+class Mode:
+    """The mode of theta* after some answers, and what a deviation of each of their numbers moves it by.
+
+    ``evidence`` is the logarithm of how likely the answers are, but for what is the same with and without a slope.
+    """
+
+    theta: Floats
+    moved: Floats
+    evidence: float
+
+
+def posterior_mode(loss: Loss, before: Before, answers: list[Answer], *, is_constant: bool = False) -> Mode:
+    """Return the mode of theta* after some answers; ``is_constant``: where theta*_1 is known to be 0.
 
     Next to theta* the center and the deviation of u are unknown. At theta* the penalty's slope is minus the loss's.
     """
@@ -176,7 +205,7 @@ def posterior_mode(loss: Loss, before: Before, answers: list[Answer]) -> tuple[F
     start, deviations = np.append(before.theta, (0.0, 0.0)), np.append(before.deviations, LAW)
 
     def misses(x: Floats) -> Floats:
-        theta, law = x[:, :k], (x[:, k], np.exp(x[:, k + 1]))
+        theta, law = x[:, :k], (x[:, k], np.exp(np.clip(x[:, k + 1], -FARTHEST_LAW, FARTHEST_LAW)))
         pull = before.strength * ((theta @ before.linear.T + before.offset) @ before.linear)
         each = (
             (answer.gradient - expected_gradient(loss, answer.theta, theta, *law) + pull) / answer.noise
@@ -184,12 +213,22 @@ def posterior_mode(loss: Loss, before: Before, answers: list[Answer]) -> tuple[F
         )
         return np.concatenate([*each, (x - start) / deviations], axis=1)
 
-    mode, slopes = least_squares(misses, start, deviations)
-    return mode[:k], np.asarray(np.linalg.pinv(slopes)[:k, : -len(start)], dtype=np.float64)
+    first = np.append(0.0, start[1:]) if is_constant else start
+    mode, slopes = least_squares(misses, first, deviations, is_fixed=is_constant)
+    missed, known = misses(mode[None])[0], np.ones(len(start), dtype=np.bool_)
+    if is_constant:
+        missed[-len(start)], known[0] = 0.0, False
+    evidence = -float(missed @ missed + np.linalg.slogdet(slopes[:, known].T @ slopes[:, known])[1]) / 2.0
+    evidence -= 0.0 if is_constant else math.log(deviations[0])
+    return Mode(mode[:k], np.asarray(np.linalg.pinv(slopes)[:k, : -len(start)], dtype=np.float64), evidence)
 
 
-def least_squares(misses: Callable[[Floats], Floats], start: Floats, scales: Floats) -> tuple[Floats, Floats]:
+def least_squares(
+    misses: Callable[[Floats], Floats], start: Floats, scales: Floats, *, is_fixed: bool = False
+) -> tuple[Floats, Floats]:
     """Return the x with the least sum of squares, its first number at least 0, and what each miss changes by there.
+
+    ``is_fixed``: the first number stays where it is.
 
     Levenberg's damped steps: ``misses`` takes several x, so that differences in all unknowns, which are about as large
     as ``scales``, come from one call.
@@ -203,7 +242,7 @@ def least_squares(misses: Callable[[Floats], Floats], start: Floats, scales: Flo
     missed, slopes = around(x)
     for _ in range(ROUNDS):
         free = np.ones(len(x), dtype=np.bool_)
-        free[0] = x[0] > 0 or slopes[:, 0] @ missed < 0
+        free[0] = not is_fixed and (x[0] > 0 or slopes[:, 0] @ missed < 0)
         damped = np.vstack([slopes[:, free], damping * np.eye(int(free.sum()))])
         moved = x.copy()
         moved[free] -= (

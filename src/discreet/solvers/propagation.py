@@ -134,25 +134,56 @@ def posterior_weights(
     known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
     if not known.any():
         return np.zeros(len(q))
-    x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[known].mean())), least)
-    variances = np.multiply.outer(x, values) + np.square(noise)
-    logs = -0.5 * (np.log(variances) + q**2 / variances)
-    likelihood = np.exp(logs - logs.max(axis=0))
-    weights = np.full(len(x), 1.0 / len(x))
-    for _ in range(ROUNDS):
-        weights = _posterior(weights, likelihood[:, known]).sum(axis=1)
-        weights[0] += prior
-        weights /= weights.sum()
-    mean = float(weights @ x)
-    if mean > most:
-        weights *= most / mean
-        weights[0] += 1.0 - float(weights.sum())
-    left = np.asarray((_posterior(weights, likelihood) * (x[:, None] / variances)).sum(axis=0))
+    learned = _Mixture(q, values, noise, known, least, prior)
+    learned.limit(most)
+    left = learned.means()
     if odds:
-        likelier = float((np.log(weights @ likelihood[:, known]) + logs.max(axis=0)[known] - logs[0, known]).sum())
-        nothing = odds * math.exp(-likelier)
-        left = (left + nothing * x[0] / variances[0]) / (1.0 + nothing)
+        nothing = odds * math.exp(-learned.likelier())
+        left = (left + nothing * learned.x[0] / learned.variances[0]) / (1.0 + nothing)
     return left
+
+
+def evidence_of_signal(q: Floats, noise: Floats, prior: float) -> float:
+    """Return the logarithm of how much likelier numbers with such noise are if they are more, by the same mixture."""
+    if not np.any(noise):
+        return math.inf
+    return _Mixture(q, np.ones(len(q)), noise, np.ones(len(q), dtype=np.bool_), 0.0, prior).likelier()
+
+
+class _Mixture:
+    """The mixture of variances x under which the known q are likeliest."""
+
+    def __init__(
+        self, q: Floats, values: Floats, noise: Floats | float, known: Booleans, least: float, prior: float
+    ) -> None:
+        self.x = x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[known].mean())), least)
+        self.variances = np.multiply.outer(x, values) + np.square(noise)
+        self._logs = -0.5 * (np.log(self.variances) + q**2 / self.variances)
+        self._likelihood, self._known = np.exp(self._logs - self._logs.max(axis=0)), known
+        weights = np.full(len(x), 1.0 / len(x))
+        for _ in range(ROUNDS):
+            weights = _posterior(weights, self._likelihood[:, known]).sum(axis=1)
+            weights[0] += prior
+            weights /= weights.sum()
+        self._weights = weights
+
+    def limit(self, most: float) -> None:
+        """Let the mean of x be at most this."""
+        mean = float(self._weights @ self.x)
+        if mean > most:
+            self._weights *= most / mean
+            self._weights[0] += 1.0 - float(self._weights.sum())
+
+    def means(self) -> Floats:
+        """Return E[w | q] / q."""
+        joint = _posterior(self._weights, self._likelihood)
+        return np.asarray((joint * (self.x[:, None] / self.variances)).sum(axis=0))
+
+    def likelier(self) -> float:
+        """Return the logarithm of how much likelier the known q are than with the least x alone."""
+        known, logs = self._known, self._logs
+        mixed = np.log(self._weights @ self._likelihood[:, known]) + logs.max(axis=0)[known]
+        return float((mixed - logs[0, known]).sum())
 
 
 def _posterior(weights: Floats, likelihood: Floats) -> Floats:
