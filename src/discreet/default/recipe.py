@@ -19,13 +19,14 @@
     corners       a penalty that is not smooth: v <- argmin of penalty + (. - v)^T L (. - v) / 2 after each of these
 
 ``edge`` is the largest eigenvalue of M's noise, f'' the largest curvature of the loss (of counts about their mean), C =
-``clip`` times a typical row's length and slope, h what such a clip leaves of the mean slope at the start. In the coordinates y every direction looks alike, so few clipped steps
-travel far, and a direction that noise hides hardly moves. weight_i = min(1, R / ||y_i||, slack (R / ||y_i||)^2): rows
-stay whole; numbers are shrunk with their rows, which weighs them too. Clips bias what the steps find. Calibration takes
-most of that back, weighted steps all of it, and what weights did as the signal widens R; they cut slopes of an
-unbounded loss at ``slope_limit`` deviations. The first of these cannot diverge, whatever the table is, as their L
-bounds the Hessian; b_t is Nesterov's momentum. d filters what is noise (``posterior_weights``): Newton steps forget the
-noise of all before them where they tell anything, and leave a coefficient where it was where they do not.
+``clip`` times a typical row's length and slope, h what such a clip leaves of the mean slope at the start. In the
+coordinates y every direction looks alike, so few clipped steps travel far, and a direction that noise hides hardly
+moves. weight_i = min(1, R / ||y_i||, slack (R / ||y_i||)^2): rows stay whole; numbers are shrunk with their rows, which
+weighs them too. Clips bias what the steps find. Calibration takes most of that back, weighted steps all of it, and what
+weights did as the signal widens R; they cut slopes of an unbounded loss at ``slope_limit`` deviations. The first of
+these cannot diverge, whatever the table is, as their L bounds the Hessian; b_t is Nesterov's momentum. d filters what
+is noise (``posterior_weights``): Newton steps forget the noise of all before them where they tell anything, and leave a
+coefficient where it was where they do not.
 For K classes v has K columns.
 
 Which recipe ``solver="auto"`` is: ``table``. Released: what the box calls noisy. Cost: n p^2 for M, for y and for each

@@ -173,7 +173,7 @@ SETTINGS = (
 SHARES = (
     Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
             reason="a wrong mean costs more than a wrong slope"),
-    Setting("width", lambda s: width_share(s.per_row, Shares.mean),
+    Setting("width", lambda s: width_share(s, Shares.mean),
             reason="ranges far too wide cost most of all, where counts can tell where in them most rows are"),
     Setting("mean", Shares.mean, reason="flat: p numbers of one answer"),
     Setting("scale", Shares.scale, reason="columns of unlike sizes cost as much"),

@@ -74,6 +74,7 @@ from discreet.solvers.base import (
 from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration, predictor_coordinates
 from discreet.solvers.propagation import affine
 from discreet.solvers.shrinkage import garrote, kept, noise_in, shrunk
+from discreet.solvers.signal import Signal
 from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
 from discreet.typing import Floats
 
@@ -281,14 +282,14 @@ def estimate_features(curator: "Curator", n: float, least_scale: float = LEAST_S
     return Standardization(scaled, float(np.minimum(visible, 1.0).sum()), np.maximum(upper, 1.0), likely)
 
 
-def width_share(signal: float, most: float) -> float:
-    """Return the share of mu^2 for counts by magnitude, at most ``most``, for the signal of a mean of rows.
+def width_share(signal: Signal, most: float) -> float:
+    """Return the share of mu^2 for counts by magnitude, at most ``most``.
 
-    None where even that leaves the noise of a count above a quarter of the share of rows that sets a column apart
-    from a rare category. Beyond, the share falls as the noise of counts does.
+    None where even that leaves the noise of all columns' counts together above a quarter of the share of rows that
+    sets a column apart from a rare category. From where it is so for each column the share falls as the noise does.
     """
     least = 2.0 * NARROW_NOISE / (RARE * math.sqrt(most / 2.0))
-    return most * least / signal if signal >= least else 0.0
+    return most * min(1.0, least / signal.per_row) * (signal.total >= least)
 
 
 def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Recoding:
@@ -299,7 +300,8 @@ def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Rec
     one in a thousand rows is. A column stays as declared if it may be a rare category, whose other rows noise hides:
     where too many are equally far from the center, or as far as that is from the declared one. Columns whose rows
     differ in their distances, and that all end within their ranges, are counted together too: ranges are mostly too
-    wide alike, and in the sum of such counts ends stand out of the noise that are hidden in each.
+    wide alike, and in the sum of such counts ends stand out of the noise that are hidden in each. So are all columns
+    where noise hides which these are.
     """
     beyond = np.cumsum(seen.counts[:, ::-1], axis=1)[:, ::-1]  # rows at this size or a larger one
     hidden = NARROW_NOISE * seen.noise * np.sqrt(np.arange(len(seen.edges), 0, -1))
@@ -311,6 +313,8 @@ def narrowed(start: Recoding, seen: Magnitudes, n: float, center: Floats) -> Rec
     is_narrow = varies & ((moved == 0) | (width < moved / 2.0))
     scale = np.where(is_narrow, np.minimum(start.scale, width), start.scale)
     alike = varies & (width < start.scale)
+    if alike.sum() <= 1 and hidden[0] > RARE * n:  # noise hides what sets a column apart
+        alike = np.ones_like(alike)
     if (count := int(alike.sum())) > 1:
         whole = Recoding(np.zeros(1), start.scale[alike].max(keepdims=True))
         pooled = Magnitudes(seen.counts[alike].sum(axis=0)[None], seen.edges, seen.noise * math.sqrt(count))
