@@ -77,6 +77,7 @@ from discreet.losses.base import Loss, slope_at_zero
 from discreet.losses.classification import contrasts
 from discreet.parameters import Count, CountOrZero, OneOf, Positive, Weight, check_fields
 from discreet.penalties.base import Penalty
+from discreet.penalties.recoded import Quadratic
 from discreet.solvers.base import (
     UNWATCHED,
     AuditCase,
@@ -338,7 +339,9 @@ class Recipe:
                 rows = replace(rows, recoding=self._whole_rows(rows, admitted))
             curator.recode(rows.recoding, loss=loss.widened(1.0))
             pull = ridge_in(penalty, rows.recoding, admitted)
-            rows = replace(rows, pull=pull and pull.times(slope_left(loss, self.clip)))
+            if pull is not None:
+                weight = slope_left(loss, self.clip)
+                rows = replace(rows, pull=Quadratic(pull.linear, pull.offset, weight * pull.strength))
             found, steps, evidence = self._clipped_steps(curator, rows, admitted, n, progress)
             if self._calibrates(loss):
                 unknowns = self._calibration(curator, loss, rows, penalty, found, steps, evidence, n)

@@ -109,10 +109,6 @@ class Quadratic(Penalty):
         """strength Q^T Q."""
         return np.asarray(self.strength * (self.linear.T @ self.linear))
 
-    def times(self, factor: float) -> "Quadratic":
-        """Return this penalty, stronger by a factor."""
-        return Quadratic(self.linear, self.offset, factor * self.strength)
-
     def value(self, w: Floats) -> float:
         """Return (strength/2) ||Q w + c||^2."""
         return 0.5 * self.strength * float(np.sum(np.square((self.linear @ w).T + self.offset)))

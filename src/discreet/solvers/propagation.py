@@ -32,7 +32,7 @@ cannot; where all is noise, the weight is at x = 0 and nothing is left.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -134,12 +134,16 @@ def posterior_weights(
     known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
     if not known.any():
         return np.zeros(len(q))
-    learned = _Mixture(q, values, noise, known, least, prior)
-    learned.limit(most)
-    left = learned.means()
+    mixture = _learned(q, values, noise, known, least, prior)
+    x, variances, weights = mixture.x, mixture.variances, mixture.weights.copy()
+    mean = float(weights @ x)
+    if mean > most:
+        weights *= most / mean
+        weights[0] += 1.0 - float(weights.sum())
+    left = np.asarray((_posterior(weights, mixture.likelihood) * (x[:, None] / variances)).sum(axis=0))
     if odds:
-        nothing = odds * math.exp(-learned.likelier())
-        left = (left + nothing * learned.x[0] / learned.variances[0]) / (1.0 + nothing)
+        nothing = odds * math.exp(-float(_likelier(mixture, weights)[known].sum()))
+        left = (left + nothing * x[0] / variances[0]) / (1.0 + nothing)
     return left
 
 
@@ -147,43 +151,37 @@ def evidence_of_signal(q: Floats, noise: Floats, prior: float) -> float:
     """Return the logarithm of how much likelier numbers with such noise are if they are more, by the same mixture."""
     if not np.any(noise):
         return math.inf
-    return _Mixture(q, np.ones(len(q)), noise, np.ones(len(q), dtype=np.bool_), 0.0, prior).likelier()
+    mixture = _learned(q, np.ones(len(q)), noise, np.ones(len(q), dtype=np.bool_), 0.0, prior)
+    return float(_likelier(mixture, mixture.weights).sum())
 
 
-class _Mixture:
-    """The mixture of variances x under which the known q are likeliest."""
+class _Mixture(NamedTuple):
+    """Candidates for x, the variances of q that they make, how likely each q is by each, and the weights found."""
 
-    def __init__(
-        self, q: Floats, values: Floats, noise: Floats | float, known: Booleans, least: float, prior: float
-    ) -> None:
-        self.x = x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[known].mean())), least)
-        self.variances = np.multiply.outer(x, values) + np.square(noise)
-        self._logs = -0.5 * (np.log(self.variances) + q**2 / self.variances)
-        self._likelihood, self._known = np.exp(self._logs - self._logs.max(axis=0)), known
-        weights = np.full(len(x), 1.0 / len(x))
-        for _ in range(ROUNDS):
-            weights = _posterior(weights, self._likelihood[:, known]).sum(axis=1)
-            weights[0] += prior
-            weights /= weights.sum()
-        self._weights = weights
+    x: Floats
+    variances: Floats
+    logs: Floats
+    likelihood: Floats
+    weights: Floats
 
-    def limit(self, most: float) -> None:
-        """Let the mean of x be at most this."""
-        mean = float(self._weights @ self.x)
-        if mean > most:
-            self._weights *= most / mean
-            self._weights[0] += 1.0 - float(self._weights.sum())
 
-    def means(self) -> Floats:
-        """Return E[w | q] / q."""
-        joint = _posterior(self._weights, self._likelihood)
-        return np.asarray((joint * (self.x[:, None] / self.variances)).sum(axis=0))
+def _learned(q: Floats, values: Floats, noise: Floats | float, known: Booleans, least: float, prior: float) -> _Mixture:
+    """Return the mixture of x under which the known q are likeliest."""
+    x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[known].mean())), least)
+    variances = np.multiply.outer(x, values) + np.square(noise)
+    logs = -0.5 * (np.log(variances) + q**2 / variances)
+    likelihood = np.exp(logs - logs.max(axis=0))
+    weights = np.full(len(x), 1.0 / len(x))
+    for _ in range(ROUNDS):
+        weights = _posterior(weights, likelihood[:, known]).sum(axis=1)
+        weights[0] += prior
+        weights /= weights.sum()
+    return _Mixture(x, variances, logs, likelihood, weights)
 
-    def likelier(self) -> float:
-        """Return the logarithm of how much likelier the known q are than with the least x alone."""
-        known, logs = self._known, self._logs
-        mixed = np.log(self._weights @ self._likelihood[:, known]) + logs.max(axis=0)[known]
-        return float((mixed - logs[0, known]).sum())
+
+def _likelier(mixture: _Mixture, weights: Floats) -> Floats:
+    """Return the logarithm of how much likelier each q is by these weights than by the least x."""
+    return np.asarray(np.log(weights @ mixture.likelihood) + mixture.logs.max(axis=0) - mixture.logs[0])
 
 
 def _posterior(weights: Floats, likelihood: Floats) -> Floats:

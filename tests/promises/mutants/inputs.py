@@ -221,8 +221,9 @@ MUTANTS = (
         "a calibration from the records",
         "Calibration starts where the records' own lengths say, not where released values do.",
         "default/recipe.py",
-        "penalty=penalty, start=rows.margin,\n",
-        "penalty=penalty, start=rows.margin + 1e-9 * float(curator._session.admitted.records.norms.sum()),\n",
+        "penalty=penalty, start=rows.margin, evidence=evidence,\n",
+        "penalty=penalty, evidence=evidence,"
+        " start=rows.margin + 1e-9 * float(curator._session.admitted.records.norms.sum()),\n",
         "tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",
         "attribute: coef_",
     ),
