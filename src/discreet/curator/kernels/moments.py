@@ -38,8 +38,8 @@ def sparse_row_sums(indptr, indices, data, coefficients, out):
 
 
 @njit(inline="always")
-def _add_clipped_squares(x, columns, center, shift, bound, most, use_l1, squares, out):
-    """Add c times the squares about ``center`` of one row, less their low bits; c times their norm <= ``bound``.
+def _clipped_squares(x, center, shift, bound, most, use_l1, squares):
+    """Fill in the squares about ``center`` of one row, less their low bits; return c, with c times their norm <= bound.
 
     c is at most ``most``.
     """
@@ -49,21 +49,22 @@ def _add_clipped_squares(x, columns, center, shift, bound, most, use_l1, squares
         squares[e] = (distance * distance) >> shift
         total += squares[e] if use_l1 else squares[e] * squares[e]
     norm = total if use_l1 else ceil_sqrt(total)
-    if norm > 0:
-        c = bound // norm
-        c = most if most < c else c
-        for e in range(x.size):
-            out[columns[e]] += c * squares[e]
+    if norm == 0:
+        return int64(0)
+    c = bound // norm
+    return most if most < c else c
 
 
 @kernel(_nrt=False)
-def clipped_square_sums(rows, center, shift, bounds, most, use_l1, columns, squares, out):
+def clipped_square_sums(rows, center, shift, bounds, most, use_l1, squares, out):
     """Add to ``out`` the sum over all rows of their squared distances from ``center``, each row's within its bound.
 
-    ``columns`` are their numbers, and ``squares`` is room for one row.
+    ``squares`` is room for one row.
     """
     for i in range(rows.shape[0]):
-        _add_clipped_squares(rows[i], columns, center, shift, bounds[i], most[i], use_l1, squares, out)
+        c = _clipped_squares(rows[i], center, shift, bounds[i], most[i], use_l1, squares)
+        for j in range(out.size):
+            out[j] += c * squares[j]
 
 
 @kernel()
@@ -72,7 +73,9 @@ def sparse_clipped_square_sums(indptr, indices, data, shift, bounds, most, use_l
     squares, center = np.empty(out.size, dtype=np.int64), np.zeros(out.size, dtype=np.int64)
     for i in range(indptr.size - 1):
         x, columns = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-        _add_clipped_squares(x, columns, center, shift, bounds[i], most[i], use_l1, squares, out)
+        c = _clipped_squares(x, center, shift, bounds[i], most[i], use_l1, squares)
+        for e in range(x.size):
+            out[columns[e]] += c * squares[e]
 
 
 @njit(inline="always")

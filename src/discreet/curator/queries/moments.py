@@ -90,9 +90,9 @@ class MomentQuery(ExactSum):
         assert rows is not None
 
         def part(first: int, last: int) -> Integers:
-            out, columns = np.zeros(p, dtype=np.int64), np.arange(p)
+            squares, out = np.empty(p, dtype=np.int64), np.zeros(p, dtype=np.int64)
             limits = (facts[0], facts[1][first:last], facts[2][first:last], facts[3])
-            kernels.clipped_square_sums(rows[first:last], center, *limits, columns, np.empty_like(columns), out)
+            kernels.clipped_square_sums(rows[first:last], center, *limits, squares, out)
             return out
 
         return engine.workers.sum(part, len(rows), rows.size)
