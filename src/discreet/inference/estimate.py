@@ -392,13 +392,14 @@ class Refinement:
         return self.plan.chooses_limits and not math.isfinite(self.curator.loss.lipschitz)
 
     def _look(self, v: Floats, edges: Edges, reach: float) -> Shells:
-        """Count rows by shells at ``v``; a part of a person's rows that stands out is told, too."""
+        """Count rows by shells at ``v``; a part of a person's rows that stands out counts as seen, too."""
         shells = self.curator.noisy_shells(self._point(v), edges=edges, reach=reach, slack=SLACK)
         if not self.curator.domain.grouped:
             return shells
-        told = {name: getattr(shells, name) for name in Shells._fields[:-1]}
+        counts = {name: getattr(shells, name) for name in Shells._fields[:-1]}
+        is_clear = {name: count > CLEAR * shells.noise for name, count in counts.items()}
         return shells._replace(
-            **{name: np.where(some > CLEAR * shells.noise, np.maximum(some, TOLD), some) for name, some in told.items()}
+            **{name: np.where(is_clear[name], np.maximum(count, TOLD), count) for name, count in counts.items()}
         )
 
     def _reach_for(self, deviation: float) -> float:
