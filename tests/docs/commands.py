@@ -33,7 +33,7 @@ class Tiny:
 QUICK = Tiny()
 """``BENCHMARKS_QUICK=1`` suffices."""
 POINT = Tiny("--jobs 1 --seeds 1 --set synthetic_number")
-TESTS = Tiny("-n 0 tests/test_scalars.py")
+TESTS = Tiny("-n 0 tests/test_bounds.py")
 
 NOT_RUN = {
     r"\bpip install\b|-m venv\b": "installs from the network",
@@ -59,7 +59,7 @@ SECTIONS: dict[str, dict[str, Tiny]] = {
         "python -m tests.compile": Tiny(reason="minutes without a cache; `make test` runs it before these tests"),
         'python -m pytest -n 2 --dist worksteal -m "not thorough"': TESTS,
         "python -m pytest -n 2 --dist worksteal -m thorough": TESTS,
-        "pytest tests/a/test_b.py": Tiny(instead="pytest tests/test_scalars.py -q"),
+        "pytest tests/a/test_b.py": Tiny(instead="pytest tests/test_bounds.py -q"),
         "python -m tests.promises.surface": Tiny("--cases 5"),
         "python -m tests.fuzz": Tiny("--calls 5"),
         "ruff check .": QUICK,

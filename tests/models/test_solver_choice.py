@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Bounds, DPLasso, DPLogisticRegression, DPPoissonRegressor, DPRidge
 
-LIMIT = "without noise, full gradients reach the optimum"
+LIMIT = "without noise, the minimizer itself"
 ESTIMATE = "estimating the mean and covariance first improves accuracy"
 DECLARED = "the signal is too weak to estimate coordinates"
 ONE = "one release is cheapest where noise is pure"
@@ -36,7 +36,7 @@ FITS = {
     "counts": (DPPoissonRegressor(2.0, 1e-6, **NUMBER), ("recipe", ESTIMATE)),
     "pure classes": (DPLogisticRegression(2.0, 0.0, **CLASS), ("objective", ONE)),
     "pure counts": (DPPoissonRegressor(2.0, 0.0, **NUMBER), ("gd", FULL)),
-    "limit": (DPRidge(math.inf, **NUMBER), ("gd", LIMIT)),
+    "limit": (DPRidge(math.inf, **NUMBER), ("exact", LIMIT)),
 }
 
 

@@ -136,8 +136,8 @@ class Poisson(_PoissonFields, _LogLink):
     Examples
     --------
     >>> from discreet.losses import Poisson
-    >>> round(Poisson(limit=2.0).lipschitz_for(target_bound=10.0), 3)
-    9.865
+    >>> round(Poisson(limit=2.0).lipschitz_for(target_bound=1.0), 3)
+    7.389
     """
 
     __slots__ = ()

@@ -48,7 +48,7 @@ def by_hand(name, data, error):
     elif name in ("logistic", "svc"):
         bad = (margins > 0) != (y > 0)
     else:
-        predicted = np.exp(np.clip(margins, -1.5, 1.5)) if name == "poisson" else margins
+        predicted = np.exp(np.minimum(margins, 1.5)) if name == "poisson" else margins
         bad = np.minimum(((predicted - (y if name == "poisson" else y / 4)) / error) ** 2, 1)
     share = 0.5 - bad.astype(float)
     if data.groups is None:
