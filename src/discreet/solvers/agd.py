@@ -18,7 +18,7 @@ gradient, one for each candidate step. Wins where no step size or number of step
 
 import math
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
 
@@ -29,13 +29,14 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, Unsupported
 from discreet.losses.base import Loss
-from discreet.parameters import Count, OneOf, Positive, Probability, Share, check_fields
+from discreet.parameters import Count, OneOf, Positive, Probability, Share
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
 from discreet.solvers.base import (
     CANARY_CLIP,
     UNWATCHED,
     AuditCase,
+    Configured,
     Progress,
     Solution,
     Solver,
@@ -76,7 +77,7 @@ def _measured(curator: "Curator", w: Floats, clip: float, rho: float) -> Measure
 
 
 @dataclass(frozen=True)
-class AdaptiveDescent:
+class AdaptiveDescent(Configured):
     """Private gradient descent with adaptive budgets and steps, DP-AGD.
 
     Parameters
@@ -146,9 +147,6 @@ class AdaptiveDescent:
     papers_total: bool = False
     average: Annotated[str, OneOf("last", "tail")] = "last"
     name: ClassVar[str] = "agd"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @classmethod
     def paper(cls, budget: Budget, *, splits: int = 60, clip: float = 3.0, loss_bound: float = 3.0) -> Self:
@@ -255,10 +253,6 @@ class AdaptiveDescent:
     def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
         """Refuse: the paper proves privacy, and nothing of utility; how many steps a run takes is known afterwards."""
         raise Unsupported("agd has no bound: its paper has no theorem on utility")
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

@@ -41,11 +41,11 @@ saved models. What it may bring in addition: ``Chooses``.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,6 +54,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses.base import Loss
+from discreet.parameters import check_fields
 from discreet.penalties.base import Penalty
 from discreet.registry import BUILT_IN_SOLVERS, Registry
 from discreet.solvers.propagation import taken_back
@@ -286,6 +287,19 @@ class Solver(Protocol):
             The name and every parameter, as they were used.
         """
         ...
+
+
+class Configured:
+    """Solvers that check their fields by their types, and state them in the certificate."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def settings(self) -> dict[str, object]:
+        """Return its public settings, for the certificate."""
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
 def count_release(domain: Domain, relative_noise: float = 1.0) -> tuple[Release, ...]:

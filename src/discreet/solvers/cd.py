@@ -19,7 +19,7 @@ Utility (convex, T = 1): E F - F* <= p V / K + ||sigma||^2_{M^-1}, V = ||w0 - w*
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
@@ -41,6 +41,7 @@ from discreet.solvers.base import (
     SHORT_STEP,
     UNWATCHED,
     AuditCase,
+    Configured,
     Progress,
     Solution,
     Solver,
@@ -102,7 +103,7 @@ class AdaptiveClip:
 
 
 @dataclass(frozen=True)
-class CoordinateDescent:
+class CoordinateDescent(Configured):
     """Randomized private coordinate descent.
 
     Parameters
@@ -150,9 +151,6 @@ class CoordinateDescent:
     adaptive: AdaptiveClip | None = None
     probabilities: tuple[Positive, ...] | None = None
     name: ClassVar[str] = "cd"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def inner(self, domain: Domain) -> int:
         """Return K."""
@@ -320,10 +318,6 @@ class CoordinateDescent:
         )
         width = float(at.slopes.min() / at.slopes.max() * np.linalg.norm(at.slopes)) * math.sqrt(p)
         return RiskBound(upper, min(lower_order(at, width, longest * math.sqrt(p)), trivial), trivial)
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

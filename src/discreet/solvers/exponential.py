@@ -15,7 +15,7 @@ an ASSUMPTION, named in the certificate and paid for in delta. Utility: E F - F*
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
@@ -29,10 +29,19 @@ from discreet.curator import LEAST_ACCEPTANCE, Problem, expected_acceptance
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_bound, least, lipschitz_within, values
 from discreet.losses.proofs import require_proof
-from discreet.parameters import OneOf, Positive, check_fields
+from discreet.parameters import OneOf, Positive
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
-from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, count_release, public_count, refuse_weights
+from discreet.solvers.base import (
+    UNWATCHED,
+    AuditCase,
+    Configured,
+    Progress,
+    Solution,
+    count_release,
+    public_count,
+    refuse_weights,
+)
 from discreet.solvers.output import point_trace
 from discreet.typing import Floats
 
@@ -41,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism:
+class ExponentialMechanism(Configured):
     """One draw from the exponential mechanism.
 
     Parameters
@@ -86,7 +95,7 @@ class ExponentialMechanism:
     name: ClassVar[str] = "exponential"
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.candidates is not None:
             object.__setattr__(self, "candidates", _finite(self.candidates).tolist())
         if self.score == "zero_one" and (self.candidates is None or self.loss_bound is not None):
@@ -207,10 +216,6 @@ class ExponentialMechanism:
             return float(values(loss, margins, 0.0) - least(loss, 0.0))
         targets = (-domain.target_bound, domain.target_bound)
         return max(float(values(loss, sign * margins, t) - least(loss, t)) for t in targets for sign in (1.0, -1.0))
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Shrink rows to rho, regularize best for the typical length, and leave a thousandth of delta to the chain."""

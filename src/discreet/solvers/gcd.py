@@ -15,7 +15,7 @@ coordinate's own sensitivity, which is not private when these differ. Here one c
 """
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss
-from discreet.parameters import Count, OneOf, Positive, Share, check_fields
+from discreet.parameters import Count, OneOf, Positive, Share
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
@@ -35,6 +35,7 @@ from discreet.solvers.base import (
     SHORT_STEP,
     UNWATCHED,
     AuditCase,
+    Configured,
     Progress,
     Solution,
     Solver,
@@ -64,7 +65,7 @@ LARGEST = 2.0**14
 
 
 @dataclass(frozen=True)
-class GreedyCoordinateDescent:
+class GreedyCoordinateDescent(Configured):
     """Private greedy coordinate descent, smooth or proximal.
 
     Parameters
@@ -109,9 +110,6 @@ class GreedyCoordinateDescent:
     calibration: Annotated[str, OneOf("tight", "paper")] = "tight"
     backtrack: bool = False
     name: ClassVar[str] = "gcd"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List T (times ``block_size``) choices and T noisy sums, squared norms and a count where they are needed."""
@@ -225,10 +223,6 @@ class GreedyCoordinateDescent:
         moved = at.factor * float((at.clips / np.sqrt(at.smoothness)).max()) / at.n
         scale = 2.0 * moved * select.relative_noise * multiplier
         return GreedyErrors(scale, float(at.noise(multiplier).max()), self.n_steps, domain.n_features)
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

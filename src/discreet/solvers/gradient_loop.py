@@ -10,10 +10,10 @@ Step sizes over time are eta_t = eta factor_t, by name or as given:
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_bound, gradient_smoothness, slope_at_zero
-from discreet.parameters import Count, OneOf, Positive, Weight, check_fields, conforms
+from discreet.parameters import Count, OneOf, Positive, Weight, conforms
 from discreet.penalties.base import Penalty
-from discreet.solvers.base import count_release, project
+from discreet.solvers.base import Configured, count_release, project
 from discreet.solvers.propagation import average_weights as average_weights
 from discreet.solvers.risk_bounds import (
     CALIBRATIONS,
@@ -193,7 +193,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Descent:
+class Descent(Configured):
     """The settings of gradient methods: see ``GradientDescent``."""
 
     n_steps: Count = 100
@@ -207,10 +207,9 @@ class Descent:
     relative_step: Positive = 1.0
     step_schedule: Schedule = "constant"
     calibration: Annotated[str, OneOf(*CALIBRATIONS)] = "tight"
-    name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         check_schedule(self.step_schedule, self.n_steps)
 
     def clip_for(self, domain: Domain, loss: Loss) -> float:
@@ -279,10 +278,6 @@ class Descent:
             return None
         noise, shrink = Noise.of(curator, "noisy_gradient"), 1.0 / (1.0 + step * penalty.strong_convexity)
         return DescentTrace(path.w.shape, step, clip, count, path.momenta, path.weights, noise, shrink)
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Choose the clip and the step size, where they are left open, for rows of typical length."""

@@ -19,7 +19,7 @@ however wide declared ranges are: n p^2 once, and n p for each step; squares tak
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
@@ -34,13 +34,14 @@ from discreet.budget import Budget
 from discreet.curator import STEPS_NEED_N, Problem
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_bound, gradient_smoothness
-from discreet.parameters import Between, Count, OneOf, Positive, check_fields
+from discreet.parameters import Between, Count, OneOf, Positive
 from discreet.penalties import NoPenalty
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
 from discreet.solvers.base import (
     UNWATCHED,
     AuditCase,
+    Configured,
     Progress,
     Solution,
     Solver,
@@ -85,7 +86,7 @@ def noise_lengths(size: int, *, pure: bool, confidence: float | None = None) -> 
 
 
 @dataclass(frozen=True)
-class OneShot(ABC):
+class OneShot(Configured, ABC):
     """Settings that output and objective perturbation share: see ``ObjectivePerturbation``."""
 
     regularization: Positive | None = None
@@ -94,10 +95,6 @@ class OneShot(ABC):
     radius: Positive | None = None
     tolerance: Annotated[float, Between("a number from 2.3e-16 to 1", 2.0**-52, 1.0, ends="both")] = TOLERANCE
     calibration: Annotated[str, OneOf("tight", "paper")] = "tight"
-    name: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def problem(self, strength: float, n: float, extra: Floats | None = None, l1: float = 0.0) -> Problem:
         """Return what is minimized, at this modulus of strong convexity of the mean."""
@@ -154,10 +151,6 @@ class OneShot(ABC):
         cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
         strength = problem.regularization if query == "perturb_objective" else 0.0
         return Solution(problem.projected(w), point_trace(curator, query, sensitivity, cut=cut, strength=strength))
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     @abstractmethod
     def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:
@@ -399,7 +392,7 @@ MOST_COLUMNS = 2000
 
 
 @dataclass(frozen=True)
-class ExactMinimizer:
+class ExactMinimizer(Configured):
     """The minimizer, without privacy: what ``solver="auto"`` is for ``epsilon=inf`` wherever records are at hand.
 
     Parameters
@@ -418,9 +411,6 @@ class ExactMinimizer:
     n_steps: Count = 5000
     name: ClassVar[str] = "exact"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the minimizer, and a count where n is private or records have weights."""
         if domain.remote or domain.n_features > MOST_COLUMNS or not math.isfinite(loss.smoothness):
@@ -432,7 +422,3 @@ class ExactMinimizer:
         n = public_count(curator)
         (w,) = (curator.exact_minimizer(penalty, n=n, n_steps=self.n_steps) for _ in progress(range(1)))
         return Solution(w)
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}

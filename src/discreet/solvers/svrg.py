@@ -19,7 +19,7 @@ less to set.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
@@ -29,7 +29,7 @@ from discreet.bounds import Domain
 from discreet.budget import Budget
 from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_smoothness
-from discreet.parameters import Count, OneOf, Positive, Share, check_fields
+from discreet.parameters import Count, OneOf, Positive, Share
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
 from discreet.solvers.base import (
@@ -37,6 +37,7 @@ from discreet.solvers.base import (
     SHORT_STEP,
     UNWATCHED,
     AuditCase,
+    Configured,
     Progress,
     Solution,
     Solver,
@@ -69,7 +70,7 @@ CHANGE = 2.0
 
 
 @dataclass(frozen=True)
-class VarianceReducedDescent:
+class VarianceReducedDescent(Configured):
     """Private variance-reduced gradient descent, DP-SVRG.
 
     Parameters
@@ -122,7 +123,7 @@ class VarianceReducedDescent:
     name: ClassVar[str] = "svrg"
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         check_sampling(self.batch_size, self.sampling_probability)
         if self.calibration != "tight":
             raise Unsupported("svrg's published noise has unspecified constants, so none can be run: use 'tight'")
@@ -196,10 +197,6 @@ class VarianceReducedDescent:
         anchor's noise stays the same for an epoch, so that it is not independent of the iterates that it moves.
         """
         raise Unsupported("svrg has no bound: its published rate has no constants, and is for another algorithm")
-
-    def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate."""
-        return {"name": self.name, **asdict(self)}
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
