@@ -287,17 +287,7 @@ class _Additive(Shown, NamedParameters, Charged):
         return self.model_.predict(self._columns(X))
 
     def save(self, folder: str | Path) -> Path:
-        """Write the model to a new folder, which ``TableModel.load`` reads.
-
-        Parameters
-        ----------
-        folder : str or Path
-            A place where there is nothing yet.
-
-        Returns
-        -------
-        Path
-            The folder.
+        """Write the model to a new folder, as ``TableModel.save`` does; ``TableModel.load`` reads it.
 
         Examples
         --------
@@ -312,12 +302,7 @@ class _Additive(Shown, NamedParameters, Charged):
         return self.model_.save(folder)
 
     def term_effects(self) -> list[TermEffect]:
-        """Return the effect of each column over its declared range. Free: computed from released values.
-
-        Returns
-        -------
-        list of TermEffect
-            As ``TableModel.term_effects`` returns them.
+        """Return the effect of each column over its declared range, as ``TableModel.term_effects`` does.
 
         Examples
         --------
@@ -330,18 +315,6 @@ class _Additive(Shown, NamedParameters, Charged):
     def plot_effects(self, columns: Sequence[str] | None = None, *, level: Share = 0.95) -> "Figure":
         """Draw the effect of each column with a band for the privacy noise, as ``TableModel.plot_effects`` does.
 
-        Parameters
-        ----------
-        columns : list of str, default=None
-            Which ones; None: all.
-        level : float, default=0.95
-            Of the bands.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A panel per column.
-
         Examples
         --------
         >>> len(model.plot_effects().axes)
@@ -351,17 +324,7 @@ class _Additive(Shown, NamedParameters, Charged):
         return self.model_.plot_effects(columns, level=level)
 
     def explain(self, X: object) -> Explanation:
-        """Return the prediction for one record as a sum of what each column adds.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (1, n_features)
-            The record.
-
-        Returns
-        -------
-        Explanation
-            Prints as a list, the largest contribution first.
+        """Return the prediction for one record, of shape (1, n_features), as ``TableModel.explain`` does.
 
         Examples
         --------

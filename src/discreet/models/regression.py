@@ -25,6 +25,18 @@ class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
 
     target: object = None
 
+    _example = """
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.models import {name}
+    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
+    >>> y = 1.0 + np.arange(200) % 9
+    >>> model = {name}(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.epsilon
+    ((2,), 1.0)
+    """
+
     def _loss(self, bounds: Bounds) -> Loss:
         return Squared()
 
@@ -79,16 +91,6 @@ class DPLinearRegression(WithInference, PrivateRegressor):
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 in training coordinates (features and target divided by their
     declared bounds). Per-record gradients are clipped, so residuals beyond the clip count as Huber's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import DPLinearRegression
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = X.sum(axis=1)
-    >>> model = DPLinearRegression(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
 
@@ -96,16 +98,6 @@ class DPRidge(WithInference, PrivateRegressor):
     """Ridge regression with differential privacy.
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + (alpha/2) ||w||^2 in training coordinates.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import DPRidge
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = X.sum(axis=1)
-    >>> model = DPRidge(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
     alpha: NonNegative = 1e-5
@@ -117,16 +109,6 @@ class DPLasso(PrivateRegressor):
 
     Minimizes (1/n) sum (x.w - y)^2 / 2 + alpha ||w||_1 in training coordinates. ``solver="gcd"`` (greedy) is
     made for wide problems with few relevant features, ``"cd"`` for features of different scale.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import DPLasso
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = X.sum(axis=1)
-    >>> model = DPLasso(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
     penalty = "l1"
@@ -142,16 +124,6 @@ class DPElasticNet(PrivateRegressor):
     ----------
     l1_ratio : float, default=0.5
         The share of the L1 norm in the penalty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import DPElasticNet
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = X.sum(axis=1)
-    >>> model = DPElasticNet(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
     alpha: NonNegative = 1e-3
@@ -171,16 +143,6 @@ class DPHuberRegressor(WithInference, PrivateRegressor):
     width : float, default=None
         In units of the target; None: three tenths of the declared target range. A narrow one predicts near the median
         where the target is skewed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import DPHuberRegressor
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = X.sum(axis=1)
-    >>> model = DPHuberRegressor(epsilon=1.0, bounds=1.0, target=(-2, 2)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
     penalty = "l2"
@@ -194,13 +156,24 @@ class DPHuberRegressor(WithInference, PrivateRegressor):
         return Huber(width / target_place(bounds.target, moves=self.fit_intercept)[1])
 
 
-def _limit_for(limit: float | None, bounds: Bounds) -> float:
-    """Return the largest logarithm of a mean for counts in a declared range."""
-    assert bounds.target is not None
-    return count_limit(bounds.target[1]) if limit is None else limit
+class LogLinkRegressor(PrivateRegressor):
+    """A private model of counts or amounts, whose mean is exp(x.w)."""
+
+    penalty = "l2"
+    limit: Positive | None = None
+
+    def _limit(self, bounds: Bounds) -> float:
+        """Return the largest logarithm of a mean for counts in a declared range."""
+        assert bounds.target is not None
+        return count_limit(bounds.target[1]) if self.limit is None else self.limit
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
 
 
-class DPPoissonRegressor(WithInference, PrivateRegressor):
+class DPPoissonRegressor(WithInference, LogLinkRegressor):
     """Poisson regression (log link) with differential privacy, for counts within a declared range.
 
     Minimizes (1/n) sum (exp(m) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly
@@ -210,30 +183,15 @@ class DPPoissonRegressor(WithInference, PrivateRegressor):
     ----------
     limit : float or None, default=None
         The largest logarithm of a mean; None: that of twice the largest declared count, or 5 if it is less.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet import DPPoissonRegressor
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = np.arange(200) % 9
-    >>> model = DPPoissonRegressor(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
-    penalty = "l2"
-    limit: Positive | None = None
     alpha: NonNegative = 1e-6
 
     def _loss(self, bounds: Bounds) -> Loss:
-        return in_training_coordinates(Poisson(_limit_for(self.limit, bounds)), bounds, self.fit_intercept)
-
-    def __sklearn_tags__(self) -> Tags:
-        return _of_positive_targets(super().__sklearn_tags__())
+        return in_training_coordinates(Poisson(self._limit(bounds)), bounds, self.fit_intercept)
 
 
-class DPNegativeBinomialRegressor(PrivateRegressor):
+class DPNegativeBinomialRegressor(LogLinkRegressor):
     """Negative binomial regression (log link) with differential privacy, for counts that vary more than Poisson's.
 
     Minimizes (1/n) sum ((y + 1/a) log(1 + a exp(m)) - y m) + (alpha/2) ||w||^2, m = x.w, with the loss continued
@@ -247,32 +205,17 @@ class DPNegativeBinomialRegressor(PrivateRegressor):
         a, declared: counts of mean e vary by e + a e^2.
     limit : float or None, default=None
         The largest logarithm of a mean; None: that of twice the largest declared count, or 5 if it is less.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet.models import DPNegativeBinomialRegressor
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = np.arange(200) % 9
-    >>> model = DPNegativeBinomialRegressor(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
-    penalty = "l2"
     dispersion: Positive = 1.0
-    limit: Positive | None = None
     alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Loss:
-        loss = NegativeBinomial(self.dispersion, _limit_for(self.limit, bounds))
+        loss = NegativeBinomial(self.dispersion, self._limit(bounds))
         return in_training_coordinates(loss, bounds, self.fit_intercept)
 
-    def __sklearn_tags__(self) -> Tags:
-        return _of_positive_targets(super().__sklearn_tags__())
 
-
-class DPGammaRegressor(PrivateRegressor):
+class DPGammaRegressor(LogLinkRegressor):
     """Gamma regression (log link) with differential privacy, for positive amounts such as costs and durations.
 
     Minimizes (1/n) sum (m + y exp(-m)) + (alpha/2) ||w||^2, m = x.w, with the loss continued linearly beyond
@@ -284,30 +227,16 @@ class DPGammaRegressor(PrivateRegressor):
     ----------
     limit : float, default=10.0
         The bound on the logarithm of the mean, from that of a tenth of the end of the range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet.models import DPGammaRegressor
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = 1.0 + np.arange(200)
-    >>> model = DPGammaRegressor(epsilon=1.0, bounds=1.0, target=(0, 500)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
-    penalty = "l2"
     limit: Positive = 10.0
     alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Loss:
         return in_training_coordinates(Gamma(self.limit), bounds, self.fit_intercept)
 
-    def __sklearn_tags__(self) -> Tags:
-        return _of_positive_targets(super().__sklearn_tags__())
 
-
-class DPTweedieRegressor(PrivateRegressor):
+class DPTweedieRegressor(LogLinkRegressor):
     """Tweedie regression (log link) with differential privacy, for amounts that are often 0, such as claims.
 
     Minimizes (1/n) sum (e^(2 - p) / (2 - p) + y e^(1 - p) / (p - 1)) + (alpha/2) ||w||^2, e = exp(x.w), with the loss
@@ -322,28 +251,14 @@ class DPTweedieRegressor(PrivateRegressor):
         p, between 1 and 2, declared: amounts of mean e vary by a factor times e^p.
     limit : float, default=10.0
         The bound on the logarithm of the mean, from that of a tenth of the end of the range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet.models import DPTweedieRegressor
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = np.arange(200) % 9
-    >>> model = DPTweedieRegressor(epsilon=1.0, bounds=1.0, target=(0, 9)).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
-    penalty = "l2"
     power: Positive = 1.5
     limit: Positive = 10.0
     alpha: NonNegative = 0.0
 
     def _loss(self, bounds: Bounds) -> Loss:
         return in_training_coordinates(Tweedie(self.power, self.limit), bounds, self.fit_intercept)
-
-    def __sklearn_tags__(self) -> Tags:
-        return _of_positive_targets(super().__sklearn_tags__())
 
 
 class DPQuantileRegressor(PrivateRegressor):
@@ -360,16 +275,6 @@ class DPQuantileRegressor(PrivateRegressor):
     width : float, default=None
         The residuals below which the loss is smoothed, in the target's units: small against their spread. None: a
         fiftieth of the target's declared range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from discreet.models import DPQuantileRegressor
-    >>> X = np.linspace(-1, 1, 400).reshape(200, 2)
-    >>> y = X.sum(axis=1)
-    >>> model = DPQuantileRegressor(epsilon=1.0, bounds=1.0, target=(-2, 2), quantile=0.9).fit(X, y)
-    >>> model.coef_.shape, model.certificate_.epsilon
-    ((2,), 1.0)
     """
 
     penalty = "l2"
@@ -432,8 +337,3 @@ def in_training_coordinates(loss: Loss, bounds: Bounds, intercept: bool) -> Loss
         if bounds.offsets is not None:
             high = max(high, loss.offset_target_range(bounds.target, bounds.offsets)[1])
     return loss.for_targets((low, high), intercept=intercept)
-
-
-def _of_positive_targets(tags: Tags) -> Tags:
-    tags.target_tags.positive_only = True
-    return tags

@@ -1,7 +1,8 @@
 """What users read about the estimators: shared docstrings, advice on unknown parameters, and warnings.
 
 A class describes its own parameters and attributes; ``filled`` adds those that mean the same in all of them, in the
-order of the signature and with its defaults, so that ``help`` shows all of them. ``__init__`` names every parameter, as
+order of the signature and with its defaults, so that ``help`` shows all of them; and the example of its kind, where it
+has none of its own. ``__init__`` names every parameter, as
 scikit-learn wants it, so that Python alone would say "unexpected keyword" of a word of other libraries.
 
 Warnings are of what no certificate counts: exact scores, fits that a search repeats, persons that it forgets. All
@@ -113,6 +114,8 @@ def filled(cls: type) -> str | None:
         for name, entries in (("Parameters", parameters), ("Attributes", attributes))
     ]
     head, *rest = re.split(r"\n(?=[A-Z][a-z ]+\n-{3,}\n)", text)
+    if ">>>" not in text and cls.__name__.startswith("DP"):
+        rest.append(inspect.cleandoc(getattr(cls, "_example", "")).format(name=cls.__name__))
     return "\n".join([head, *sections, *(s for s in rest if not s.startswith(("Parameters\n", "Attributes\n")))])
 
 
