@@ -18,14 +18,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from discreet.accounting import gaussian, rdp
-from discreet.accounting.objective_perturbation import (
-    SLOPES,
-    UP,
-    LossBound,
-    Perturbation,
-    determinant_term,
-    loss_bound,
-)
+from discreet.accounting.objective_perturbation import SLOPES, UP, LossBound, Perturbation, determinant_term, loss_bound
 from discreet.accounting.selection import ORDERS, Stopping, profile_of_curve
 from discreet.budget import Neighbors
 from discreet.errors import AccountingError, Unsupported

@@ -641,12 +641,7 @@ def _search_epsilon(events: tuple[Event, ...], delta: float, neighbors: Neighbor
 
 
 def solve(
-    cost: Callable[[float], float],
-    target: float,
-    start: float,
-    *,
-    tolerance: float,
-    slope: float = -1.0,
+    cost: Callable[[float], float], target: float, start: float, *, tolerance: float, slope: float = -1.0
 ) -> float:
     """A z with (1 - tolerance) target <= cost(z) <= target, for a decreasing cost.
 

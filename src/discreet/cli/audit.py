@@ -404,11 +404,7 @@ def table(
 
 
 def _audits(
-    chosen: "list[SolverCase]",
-    relations: tuple[Neighbors, ...],
-    runs: int,
-    settings: dict[str, float],
-    bar: "Progress",
+    chosen: "list[SolverCase]", relations: tuple[Neighbors, ...], runs: int, settings: dict[str, float], bar: "Progress"
 ) -> "Iterator[Audit | str]":
     """An audit for each solver and relation, or the reason why there is none."""
     from discreet.audit.guessing import audited

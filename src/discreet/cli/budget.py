@@ -177,10 +177,7 @@ def show(
 
 
 @budget.command()
-def move(
-    ledger: Address = None,
-    as_json: AsJson = False,
-) -> None:
+def move(ledger: Address = None, as_json: AsJson = False) -> None:
     """Let a ledger file that was moved, copied or restored be used where it is now.
 
     Recent charges are kept next to a ledger file, so each file is used at one place. At another one it refuses fits,
@@ -293,8 +290,7 @@ def export(
 
 @budget.command()
 def roles(
-    role: Annotated[str, typer.Argument(help="The database role under which fits run.")],
-    as_json: AsJson = False,
+    role: Annotated[str, typer.Argument(help="The database role under which fits run.")], as_json: AsJson = False
 ) -> None:
     """Print the GRANT statements that let a role charge fits to a ledger in PostgreSQL, and nothing else.
 

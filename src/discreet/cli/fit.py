@@ -45,6 +45,9 @@ from discreet.cli.options import (
     free,
     inference_settings,
     model_named,
+    of_large_tables,
+    of_ledger,
+    of_model,
     refuse_both,
     show_quote,
     start_of,
@@ -68,18 +71,11 @@ SchemaFile = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="New folder for the model and its report.")]
 LossName = Annotated[
-    str | None,
-    typer.Option(
-        help="Loss, with --model classifier or regressor: the name of a registered one.", rich_help_panel="Model"
-    ),
+    str | None, of_model(help="Loss, with --model classifier or regressor: the name of a registered one.")
 ]
 Remote = Annotated[
     str | None,
-    typer.Option(
-        metavar="URL",
-        help="Fit on a service that keeps the table: give --dataset instead of a table.",
-        rich_help_panel="Large tables and services",
-    ),
+    of_large_tables(metavar="URL", help="Fit on a service that keeps the table: give --dataset instead of a table."),
 ]
 WithReport = Annotated[
     bool, typer.Option("--report/--no-report", help="Also write an HTML report (takes a few seconds).")
@@ -104,9 +100,7 @@ def fit(
     model: ModelName = "auto",
     solver: SolverName = "auto",
     loss: LossName = None,
-    alpha: Annotated[
-        float | None, typer.Option(help="Strength of the penalty, if the model has one.", rich_help_panel="Model")
-    ] = None,
+    alpha: Annotated[float | None, of_model(help="Strength of the penalty, if the model has one.")] = None,
     start: Start = None,
     formula: FormulaText = None,
     terms: Terms = "auto",
@@ -119,9 +113,7 @@ def fit(
     even_if_empty: EvenIfEmpty = False,
     ledger: LedgerAddress = None,
     dataset: Dataset = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="The records are public: charge nothing.", rich_help_panel="Ledger")
-    ] = False,
+    public: Annotated[bool, of_ledger("--public", help="The records are public: charge nothing.")] = False,
     charge_id: ChargeId = None,
     checks: Checks = True,
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,

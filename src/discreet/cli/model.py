@@ -137,8 +137,7 @@ def score(
         ),
     ] = "auto",
     by: Annotated[
-        str | None,
-        typer.Option(help="A category or yes/no column: scores its groups, too, at no extra price."),
+        str | None, typer.Option(help="A category or yes/no column: scores its groups, too, at no extra price.")
     ] = None,
     epsilon: Annotated[float, typer.Option("--epsilon", "-e", help="What the score may cost.")] = 0.1,
     delta: Delta = None,

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,14 +37,17 @@ if TYPE_CHECKING:
 
 LARGEST_EPSILON = 1000.0
 
+of_model = partial(typer.Option, rich_help_panel="Model")
+of_ledger = partial(typer.Option, rich_help_panel="Ledger")
+of_large_tables = partial(typer.Option, rich_help_panel="Large tables and services")
+
 LedgerAddress = Annotated[
     str | None,
-    typer.Option(
+    of_ledger(
         "--ledger",
         "-l",
         metavar="ADDRESS",
         help="Ledger to charge: a path or a postgresql:// URL. Default: the configured one, if any.",
-        rich_help_panel="Ledger",
     ),
 ]
 Delta = Annotated[
@@ -71,108 +75,61 @@ Relation = Annotated[
     Neighbors,
     typer.Option("--neighbors", help="How neighboring tables differ: one record replaced, blanked, or added/removed."),
 ]
-Dataset = Annotated[str | None, typer.Option(help="Name of the data set in the ledger.", rich_help_panel="Ledger")]
+Dataset = Annotated[str | None, of_ledger(help="Name of the data set in the ledger.")]
 
 ChargeId = Annotated[
-    str | None,
-    typer.Option(
-        help="Name of this fit in the ledger. Repeating it costs nothing and returns the same model.",
-        rich_help_panel="Ledger",
-    ),
+    str | None, of_ledger(help="Name of this fit in the ledger. Repeating it costs nothing and returns the same model.")
 ]
 Checks = Annotated[
     bool,
     typer.Option(
-        "--checks/--no-checks",
-        help="Spend 2% of the budget on noisy counts of cells that do not match the schema.",
+        "--checks/--no-checks", help="Spend 2% of the budget on noisy counts of cells that do not match the schema."
     ),
 ]
 Memory = Annotated[
-    str | None,
-    typer.Option(
-        help="Memory for the encoded rows, such as 4GB. Larger tables are kept on disk.",
-        rich_help_panel="Large tables and services",
-    ),
+    str | None, of_large_tables(help="Memory for the encoded rows, such as 4GB. Larger tables are kept on disk.")
 ]
 Scratch = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder for scratch files. Default: the system's temporary folder.",
-        rich_help_panel="Large tables and services",
-    ),
+    Path | None, of_large_tables(help="Folder for scratch files. Default: the system's temporary folder.")
 ]
 Cluster = Annotated[
     str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Dask scheduler whose workers read the table, such as tls://host:8786.",
-        rich_help_panel="Large tables and services",
-    ),
+    of_large_tables(metavar="ADDRESS", help="Dask scheduler whose workers read the table, such as tls://host:8786."),
 ]
 Start = Annotated[
-    Path | None,
-    typer.Option(
-        help="Released model (folder or file) to start the optimization from. Costs nothing.", rich_help_panel="Model"
-    ),
+    Path | None, of_model(help="Released model (folder or file) to start the optimization from. Costs nothing.")
 ]
 Terms = Annotated[
-    str,
-    typer.Option(
-        help="Effects of numeric columns: linear, curves, or auto (curves where they should predict better).",
-        rich_help_panel="Model",
-    ),
+    str, of_model(help="Effects of numeric columns: linear, curves, or auto (curves where they should predict better).")
 ]
 FormulaText = Annotated[
     str | None,
-    typer.Option(
-        "--formula",
-        help="Model formula, such as 'y ~ s(age) * sex + C(ward)'. Columns it does not name are ignored.",
-        rich_help_panel="Model",
+    of_model(
+        "--formula", help="Model formula, such as 'y ~ s(age) * sex + C(ward)'. Columns it does not name are ignored."
     ),
 ]
 ClassWeight = Annotated[
     list[str] | None,
-    typer.Option(
+    of_model(
         "--class-weight",
         metavar="CLASS=FACTOR",
         help="How much rows of a class count, such as yes=5; repeatable. Other classes count 1.",
-        rich_help_panel="Model",
     ),
 ]
-Power = Annotated[
-    float | None,
-    typer.Option(help="With --model tweedie: amounts vary as their mean to this power.", rich_help_panel="Model"),
-]
+Power = Annotated[float | None, of_model(help="With --model tweedie: amounts vary as their mean to this power.")]
 Dispersion = Annotated[
-    float | None,
-    typer.Option(
-        help="With --model negative_binomial: counts of mean e vary by e + dispersion * e^2.", rich_help_panel="Model"
-    ),
+    float | None, of_model(help="With --model negative_binomial: counts of mean e vary by e + dispersion * e^2.")
 ]
 QuantileLevel = Annotated[
-    float | None,
-    typer.Option("--quantile", help="With --model quantile: the share of targets below.", rich_help_panel="Model"),
+    float | None, of_model("--quantile", help="With --model quantile: the share of targets below.")
 ]
 Inference = Annotated[
-    str | None,
-    typer.Option(
-        help="sandwich: spend part of the budget on standard errors and confidence intervals.", rich_help_panel="Model"
-    ),
+    str | None, of_model(help="sandwich: spend part of the budget on standard errors and confidence intervals.")
 ]
-CovType = Annotated[
-    str | None,
-    typer.Option(
-        help="With --inference: robust (default), model, or cluster (needs persons).", rich_help_panel="Model"
-    ),
-]
+CovType = Annotated[str | None, of_model(help="With --inference: robust (default), model, or cluster (needs persons).")]
 
 EvenIfEmpty = Annotated[
-    bool,
-    typer.Option(
-        "--even-if-empty",
-        help="With --inference: fit even if probably no effect can be shown.",
-        rich_help_panel="Model",
-    ),
+    bool, of_model("--even-if-empty", help="With --inference: fit even if probably no effect can be shown.")
 ]
 
 

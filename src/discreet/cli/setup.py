@@ -188,9 +188,7 @@ TRUSTED = ("numpy", "scipy", "numba", "scikit-learn", "dp-accounting")
 """What a guarantee rests on, in addition to discreet itself."""
 
 
-def version(
-    as_json: AsJson = False,
-) -> None:
+def version(as_json: AsJson = False) -> None:
     """Print the versions of discreet and of what its guarantees rest on."""
     versions = {"discreet": __version__, "python": platform.python_version()}
     for name in TRUSTED:

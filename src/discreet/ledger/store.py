@@ -275,8 +275,7 @@ def set_caps(at: Connection, changed: Iterable[Account]) -> None:
     columns = ", ".join(f"{c}_cap = ?" for c in AMOUNT_NAMES)
     for account in changed:
         at.run(
-            f"UPDATE account SET epsilon = ?, {columns} WHERE name = ?",
-            *(account.epsilon, *account.caps, account.name),
+            f"UPDATE account SET epsilon = ?, {columns} WHERE name = ?", *(account.epsilon, *account.caps, account.name)
         )
 
 

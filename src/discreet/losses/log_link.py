@@ -27,15 +27,7 @@ import numpy as np
 
 from discreet.bounds import Range
 from discreet.errors import Unsupported
-from discreet.losses.base import (
-    LEAST_LOG,
-    Loss,
-    curvature,
-    derivative,
-    one_output,
-    slopes_in_decimals,
-    value,
-)
+from discreet.losses.base import LEAST_LOG, Loss, curvature, derivative, one_output, slopes_in_decimals, value
 from discreet.losses.sigmoid import exp, log1p_exp, quotient
 from discreet.parameters import Positive, checked
 from discreet.scalar_functions import when_compiling

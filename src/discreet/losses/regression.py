@@ -6,14 +6,7 @@ from decimal import Decimal
 from statistics import NormalDist
 from typing import NamedTuple, Self
 
-from discreet.losses.base import (
-    Loss,
-    curvature,
-    derivative,
-    one_output,
-    slopes_in_decimals,
-    value,
-)
+from discreet.losses.base import Loss, curvature, derivative, one_output, slopes_in_decimals, value
 from discreet.parameters import Positive, Share, checked
 
 

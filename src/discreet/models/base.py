@@ -35,16 +35,7 @@ from discreet.errors import MissingBounds, Unsupported
 from discreet.inference.intervals import Intervals, intervals
 from discreet.ledger.ledger import storable
 from discreet.losses.base import Loss
-from discreet.models.fit import (
-    Covariance,
-    FitSettings,
-    Inference,
-    Quote,
-    RowExtras,
-    declared,
-    fit_model,
-    penalty_of,
-)
+from discreet.models.fit import Covariance, FitSettings, Inference, Quote, RowExtras, declared, fit_model, penalty_of
 from discreet.models.words import NamedParameters, warn_of_autolog, warn_of_exact_score, warn_of_uncounted_fits
 from discreet.parameters import Count, Finite, Positive, Rows, Share, check_settings, checked
 from discreet.registry import BUILT_IN_MODELS, Registry

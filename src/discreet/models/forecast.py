@@ -60,16 +60,7 @@ from discreet.json_schemas import Json
 from discreet.losses.base import Loss, gradient_bound
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import budget_of, choose_solver, inference_start, inferring, penalty_of
-from discreet.models.synthetic import (
-    Classes,
-    Counts,
-    Groups,
-    Numbers,
-    Rehearsal,
-    Target,
-    indicator_groups,
-    rehearsal,
-)
+from discreet.models.synthetic import Classes, Counts, Groups, Numbers, Rehearsal, Target, indicator_groups, rehearsal
 from discreet.parameters import Count, Finite, Positive, Rows, Share, checked
 from discreet.penalties.base import Penalty
 from discreet.solvers.cd import CoordinateDescent

@@ -79,18 +79,12 @@ PARAMETERS = {
 ATTRIBUTES = {
     "coef_": ("ndarray", "Coefficients in the user's own units. Private: they may be published."),
     "intercept_": ("ndarray or float", "The intercept, of each output."),
-    "coef_noise_": (
-        "ndarray or None",
-        "Standard deviation of each coefficient due to privacy noise, if known.",
-    ),
+    "coef_noise_": ("ndarray or None", "Standard deviation of each coefficient due to privacy noise, if known."),
     "coef_correlation_": (
         "ndarray or None",
         "Correlations of the noise of coefficients j and j + d of one curve, in row j and column d, if known.",
     ),
-    "intercept_noise_": (
-        "ndarray, float or None",
-        "The same for the intercept; see ``intervals``.",
-    ),
+    "intercept_noise_": ("ndarray, float or None", "The same for the intercept; see ``intervals``."),
     "certificate_": ("Certificate", "What may be claimed of the model."),
     "n_features_in_": ("int", "The number of features."),
 }

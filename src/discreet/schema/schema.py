@@ -494,10 +494,7 @@ class Schema:
         open_target = {"column": self.open_target} if self.open_target else None
         target = given_fields(self.target) if self.target else open_target
         roles = {"weight": self.weight, "offset": self.offset}
-        top: Json = {
-            "target": target,
-            **{role: given_fields(kind) for role, kind in roles.items() if kind is not None},
-        }
+        top: Json = {"target": target, **{role: given_fields(kind) for role, kind in roles.items() if kind is not None}}
         top |= {"person": self.person, "ignore": list(self.ignore), "rows": self.rows}
         top["separator"] = self.separator
         top["interactions"] = [list(group) for group in self.interactions]
@@ -526,12 +523,7 @@ def _is_text(text: str) -> bool:
     return True
 
 
-_MARKS: dict[str, type[ColumnKind]] = {
-    "range": Number,
-    "categories": Category,
-    "levels": Ordinal,
-    "boolean": Boolean,
-}
+_MARKS: dict[str, type[ColumnKind]] = {"range": Number, "categories": Category, "levels": Ordinal, "boolean": Boolean}
 
 
 def target_of(stored: object) -> tuple[Target | None, str | None]:

@@ -183,10 +183,7 @@ def allocate(
 
 
 @serve.command("backup")
-def backup(
-    folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
-    service: File = _FILE,
-) -> None:
+def backup(folder: Annotated[Path, typer.Argument(help="A new folder for the copy.")], service: File = _FILE) -> None:
     """Copy jobs, accounts, audit log, results and a SQLite ledger, while the service runs.
 
     The ledger is copied last, so that every charge of the copied jobs is in the copy. The copy has secrets' hashes and

@@ -136,13 +136,7 @@ class Settings:
         placed: Json = {name: home / service[name] for name in ("folder", "certificate", "key") if name in service}
         ledger = service["ledger"] if "://" in service["ledger"] else str(home / service["ledger"])
         datasets = {name: _dataset(name, table, home) for name, table in _table(top, "datasets").items()}
-        given: Json = {
-            **service,
-            **placed,
-            "ledger": ledger,
-            "datasets": datasets,
-            "limits": Limits(**limits),
-        }
+        given: Json = {**service, **placed, "ledger": ledger, "datasets": datasets, "limits": Limits(**limits)}
         return cls(**given, path=path)
 
 

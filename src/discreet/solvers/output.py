@@ -313,12 +313,7 @@ class OutputPerturbation(OneShot):
         return RiskBound(upper, min(lower, trivial), trivial, confidence, reach)
 
     def _risk(
-        self,
-        domain: Domain,
-        loss: Loss,
-        budget: Budget,
-        radius: float | None = None,
-        confidence: float | None = None,
+        self, domain: Domain, loss: Loss, budget: Budget, radius: float | None = None, confidence: float | None = None
     ) -> Callable[[float], float]:
         """The bound as a function of mu: the better of the Lipschitz and the smooth one, plus mu D^2 / 2."""
         n, p = _public_n(domain), domain.n_features * domain.n_outputs

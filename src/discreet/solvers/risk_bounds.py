@@ -207,12 +207,7 @@ def averaged_bound(
 
 
 def last_bound(
-    run: NoisySteps,
-    domain: Domain,
-    loss: Loss,
-    radius: float | None,
-    strength: float,
-    confidence: float | None = None,
+    run: NoisySteps, domain: Domain, loss: Loss, radius: float | None, strength: float, confidence: float | None = None
 ) -> RiskBound:
     """Bound E F(last iterate) - F* for steps from w0 with an L2 penalty of this strength, which is part of F.
 

@@ -45,15 +45,7 @@ from discreet.solvers.base import (
     project,
     public_count,
 )
-from discreet.solvers.gradient_loop import (
-    Momentum,
-    Path,
-    check_sampling,
-    clip_for,
-    drawn,
-    fraction_of,
-    step_for,
-)
+from discreet.solvers.gradient_loop import Momentum, Path, check_sampling, clip_for, drawn, fraction_of, step_for
 from discreet.solvers.risk_bounds import RiskBound
 from discreet.solvers.traces import EpochsTrace, Noise
 from discreet.typing import Floats

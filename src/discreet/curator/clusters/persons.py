@@ -136,11 +136,7 @@ class Piece:
 
 @guarded
 def deal(
-    number: int,
-    rows: Rows,
-    dealing: Dealing,
-    columns_of: Callable[[RecordStream], Kept],
-    *given: Any,
+    number: int, rows: Rows, dealing: Dealing, columns_of: Callable[[RecordStream], Kept], *given: Any
 ) -> list[Piece]:
     """Read a part, and deal its rows into one piece per new part; piece ``number`` takes the hashes of rows along."""
     stream = rows.stream(*given)

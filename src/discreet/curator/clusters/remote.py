@@ -245,11 +245,7 @@ class ValueParts:
     """Numbers of each row, in parts on other machines."""
 
     def __init__(
-        self,
-        held: Held,
-        seals: Sequence[Seal],
-        seen: Sequence[Seen],
-        places: Callable[[], Integers] | None,
+        self, held: Held, seals: Sequence[Seal], seen: Sequence[Seen], places: Callable[[], Integers] | None
     ) -> None:
         self._held, self._seals, self._places = held, list(seals), places
         self.sketch = reduce(add, (part.sketch for part in seen if part.sketch is not None), EMPTY)

@@ -625,11 +625,7 @@ def acceptance_bound(modulus: float, smoothness: float, p: int) -> float:
 
 
 def log_concave_on_interval(
-    energy: Callable[[float], float],
-    slope: Callable[[float], float],
-    low: float,
-    high: float,
-    draws: Draws,
+    energy: Callable[[float], float], slope: Callable[[float], float], low: float, high: float, draws: Draws
 ) -> float:
     """One exact draw from exp(-E) on [low, high]: adaptive rejection (Gilks & Wild 1992).
 
@@ -667,12 +663,7 @@ def gaussian_in_ball(mean: Floats, precision_cholesky: Floats, radius: float, dr
 
 
 def strongly_log_concave(
-    energy: Energy,
-    gradient: Gradient,
-    center: Floats,
-    modulus: float,
-    radius: float,
-    draws: Draws,
+    energy: Energy, gradient: Gradient, center: Floats, modulus: float, radius: float, draws: Draws
 ) -> Floats:
     """One exact draw from exp(-E) on ||w|| <= radius, for a ``modulus``-strongly convex E.
 

@@ -270,14 +270,7 @@ def noisy_second_moment(session: Session, *, clip: float, n: float) -> Floats:
 
 
 def _answer(
-    session: Session,
-    query: str,
-    clip: float,
-    n: float,
-    moment: Moment,
-    *,
-    power: int,
-    center: Integers | None = None,
+    session: Session, query: str, clip: float, n: float, moment: Moment, *, power: int, center: Integers | None = None
 ) -> Floats:
     """Return the noisy sum; no two squares or outer products have opposite signs, so replacing one moves it less."""
     check_count(n)

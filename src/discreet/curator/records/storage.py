@@ -200,10 +200,7 @@ def current_limits() -> Limits:
     said, place = os.environ.get("DISCREET_MEMORY", ""), os.environ.get("DISCREET_SCRATCH", "")
     with suppress(FileNotFoundError):  # without any, the working folder: it is refused when it is needed
         place = place or tempfile.gettempdir()
-    return Limits(
-        size_of(said) if memory is None and said else memory,
-        folder or Path(place),
-    )
+    return Limits(size_of(said) if memory is None and said else memory, folder or Path(place))
 
 
 def check_scratch(folder: Path, size: int = 0) -> None:

@@ -316,10 +316,7 @@ def _csv_batches(file: Path, header: _Header, wanted: list[int], block: int, bad
     keys = [f"{j}" for j in range(len(header.names))]
     read = pyarrow.csv.ReadOptions(column_names=keys, skip_rows=header.lines, block_size=block)
     parse = pyarrow.csv.ParseOptions(
-        delimiter=header.separator,
-        invalid_row_handler=bad,
-        ignore_empty_lines=len(keys) > 1,
-        newlines_in_values=True,
+        delimiter=header.separator, invalid_row_handler=bad, ignore_empty_lines=len(keys) > 1, newlines_in_values=True
     )
     convert = pyarrow.csv.ConvertOptions(
         column_types=dict.fromkeys(keys, pa.large_binary()),
