@@ -19,7 +19,17 @@ from discreet.inference.intervals import COLUMNS as COLUMNS
 from discreet.inference.intervals import Combinations, checked_level
 from discreet.inference.limits import FORECAST
 from discreet.inference.pictures import curve_picture, forest
-from discreet.inference.text import NEAR_ONE, OTHER, TableText, data_frames
+from discreet.inference.text import (
+    HEADINGS,
+    NEAR_ONE,
+    OTHER,
+    Tabular,
+    data_frames,
+    hidden_text,
+    notes_lines,
+    number_text,
+    plain_lines,
+)
 from discreet.inference.units import INTERCEPT, Structure, Units, intercept_name, own_units
 from discreet.parameters import Positive, Share, checked
 from discreet.solvers.base import Effects
@@ -45,72 +55,8 @@ BROOM = {
 }
 
 
-def tidy(summary: "Summary", level: float | None, *, exponentiate: bool) -> "pd.DataFrame":
-    """Return one row per effect, with broom's names."""
-    pd = data_frames()
-
-    if exponentiate and not summary.ratio:
-        raise Unsupported("this model's effects are differences, not ratios: leave exponentiate out")
-    columns, rows = summary.columns(level), summary.structure.ratios if exponentiate else slice(None)
-    frame = pd.DataFrame({new: columns[old] for old, new in BROOM.items()})
-    frame.insert(0, "term", [name for _, name in summary.blocks] or list(summary.names))
-    if summary.blocks:
-        frame.insert(0, "y.level", [group for group, _ in summary.blocks])
-    if exponentiate:
-        ends = ["estimate", "conf.low", "conf.high"]
-        frame[ends] = np.exp(frame[ends])
-    return frame.iloc[rows].reset_index(drop=True)
-
-
-def glance(summary: "Summary") -> "pd.DataFrame":
-    """Return one row about the model, with broom's names where it has some."""
-    pd = data_frames()
-
-    certificate, slopes = summary.certificate, summary.structure.slopes
-    hidden = summary.hidden
-    shown = [j for j in slopes if not hidden[j]]
-    about: dict[str, Any] = {"model": summary.facts.get("model", ""), "nobs": None}
-    about |= dict.fromkeys(("epsilon", "delta"), math.nan) | dict.fromkeys(("neighbors", "unit"), "")
-    if certificate is not None:
-        about |= {
-            "nobs": certificate.assumed_public.get("n"),
-            "epsilon": certificate.epsilon,
-            "delta": certificate.delta,
-        }
-        about |= {"neighbors": str(certificate.neighbors), "unit": certificate.unit}
-    about |= {"cov_type": summary.cov_type, "effects": len(slopes), "hidden": len(slopes) - len(shown)}
-    try:
-        test = summary.wald_test(np.eye(len(summary.names))[shown])
-        about |= {"statistic": test.statistic, "df": test.df, "p.value": test.p}
-    except Unsupported:
-        about |= {"statistic": math.nan, "df": len(shown), "p.value": math.nan}
-    frame = pd.DataFrame([about])
-    return frame.astype({"nobs": "Int64", "df": "Int64"})
-
-
-def epsilon_for(summary: "Summary", effect: str, standard_error: float) -> float:
-    """Return about the epsilon at which an effect has this standard error; ``Summary.epsilon_for`` explains it."""
-    certificate = summary.certificate
-    if certificate is None or not (0 < certificate.epsilon < math.inf and certificate.delta > 0):
-        raise Unsupported("epsilon_for needs a summary of a private fit")
-    if not 0 < standard_error < math.inf:
-        raise Unsupported("standard_error must be positive, such as 0.05")
-    row = summary.combination(effect)
-    se, sampling = (float(part(row)[0]) for part in (summary.combinations.deviations, summary.combinations.sampling))
-    if math.isnan(se):
-        raise Unsupported(f"noise hides {effect}: this fit does not say what epsilon it needs; see forecast_effects()")
-    if standard_error <= sampling:
-        times = (sampling / standard_error) ** 2
-        raise Unsupported(
-            f"no epsilon has a standard error of {standard_error:g} for {effect} with these rows: sampling alone has "
-            f"about {sampling:.2g}; more than {times:.2g} times as many rows may have it"
-        )
-    factor = math.sqrt(max(se**2 - sampling**2, 0.0) / (standard_error**2 - sampling**2))
-    return epsilon_of(mu_of(certificate.epsilon, certificate.delta) * factor, certificate.delta)
-
-
-@dataclass(frozen=True)
-class Summary(ColumnEffects):
+@dataclass(frozen=True, repr=False)
+class Summary(Tabular, ColumnEffects):
     """Effects of a fitted model for a population, with standard errors that count sampling and privacy noise.
 
     Printing it shows a table; notebooks show it as HTML. An effect that noise hides has no number anywhere: NaN in
@@ -224,7 +170,6 @@ class Summary(ColumnEffects):
         ['low', 'high']
         """
         pd = data_frames()
-
         columns = self.columns(level)
         return pd.DataFrame({end: columns[end] for end in ("low", "high")}, index=index_of(self.names, self.blocks))
 
@@ -242,7 +187,6 @@ class Summary(ColumnEffects):
         (3, 3)
         """
         pd = data_frames()
-
         named = index_of(self.names, self.blocks) if self.blocks else list(self.names)
         return pd.DataFrame(self.effects.covariance, index=named, columns=named)
 
@@ -271,7 +215,6 @@ class Summary(ColumnEffects):
         discreet.errors.Unsupported: this model's effects are differences, not ratios: see frame
         """
         pd = data_frames()
-
         if not self.ratio:
             raise Unsupported("this model's effects are differences, not ratios: see frame")
         columns, places = self.columns(level), self.structure.ratios
@@ -307,7 +250,6 @@ class Summary(ColumnEffects):
         discreet.errors.Unsupported: average marginal effects are of logistic models: coefficients are effects here
         """
         pd = data_frames()
-
         if self.blocks:
             raise Unsupported("average marginal effects are of logistic models of two classes: see ratios()")
         if self.ratio != "odds ratio":
@@ -345,7 +287,18 @@ class Summary(ColumnEffects):
         >>> summary.tidy().term.tolist()
         ['x0', 'x1', 'intercept']
         """
-        return tidy(self, level, exponentiate=exponentiate)
+        pd = data_frames()
+        if exponentiate and not self.ratio:
+            raise Unsupported("this model's effects are differences, not ratios: leave exponentiate out")
+        columns, rows = self.columns(level), self.structure.ratios if exponentiate else slice(None)
+        frame = pd.DataFrame({new: columns[old] for old, new in BROOM.items()})
+        frame.insert(0, "term", [name for _, name in self.blocks] or list(self.names))
+        if self.blocks:
+            frame.insert(0, "y.level", [group for group, _ in self.blocks])
+        if exponentiate:
+            ends = ["estimate", "conf.low", "conf.high"]
+            frame[ends] = np.exp(frame[ends])
+        return frame.iloc[rows].reset_index(drop=True)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the table as plain lists, for JSON; None for hidden effects.
@@ -379,7 +332,27 @@ class Summary(ColumnEffects):
         >>> summary.glance()[["epsilon", "df"]].iloc[0].tolist()
         [1.0, 2.0]
         """
-        return glance(self)
+        pd = data_frames()
+        certificate, slopes = self.certificate, self.structure.slopes
+        hidden = self.hidden
+        shown = [j for j in slopes if not hidden[j]]
+        about: dict[str, Any] = {"model": self.facts.get("model", ""), "nobs": None}
+        about |= dict.fromkeys(("epsilon", "delta"), math.nan) | dict.fromkeys(("neighbors", "unit"), "")
+        if certificate is not None:
+            about |= {
+                "nobs": certificate.assumed_public.get("n"),
+                "epsilon": certificate.epsilon,
+                "delta": certificate.delta,
+            }
+            about |= {"neighbors": str(certificate.neighbors), "unit": certificate.unit}
+        about |= {"cov_type": self.cov_type, "effects": len(slopes), "hidden": len(slopes) - len(shown)}
+        try:
+            test = self.wald_test(np.eye(len(self.names))[shown])
+            about |= {"statistic": test.statistic, "df": test.df, "p.value": test.p}
+        except Unsupported:
+            about |= {"statistic": math.nan, "df": len(shown), "p.value": math.nan}
+        frame = pd.DataFrame([about])
+        return frame.astype({"nobs": "Int64", "df": "Int64"})
 
     @checked
     def epsilon_for(self, effect: str, *, standard_error: Positive) -> float:
@@ -411,7 +384,25 @@ class Summary(ColumnEffects):
         >>> summary.epsilon_for("x0", standard_error=0.95 * summary.frame.se["x0"]) > 1
         True
         """
-        return epsilon_for(self, effect, standard_error)
+        certificate = self.certificate
+        if certificate is None or not (0 < certificate.epsilon < math.inf and certificate.delta > 0):
+            raise Unsupported("epsilon_for needs a self of a private fit")
+        if not 0 < standard_error < math.inf:
+            raise Unsupported("standard_error must be positive, such as 0.05")
+        row = self.combination(effect)
+        se, sampling = (float(part(row)[0]) for part in (self.combinations.deviations, self.combinations.sampling))
+        if math.isnan(se):
+            raise Unsupported(
+                f"noise hides {effect}: this fit does not say what epsilon it needs; see forecast_effects()"
+            )
+        if standard_error <= sampling:
+            times = (sampling / standard_error) ** 2
+            raise Unsupported(
+                f"no epsilon has a standard error of {standard_error:g} for {effect} with these rows: sampling alone "
+                f"has about {sampling:.2g}; more than {times:.2g} times as many rows may have it"
+            )
+        factor = math.sqrt(max(se**2 - sampling**2, 0.0) / (standard_error**2 - sampling**2))
+        return epsilon_of(mu_of(certificate.epsilon, certificate.delta) * factor, certificate.delta)
 
     @checked
     def combination(self, effect: str) -> Floats:
@@ -486,10 +477,9 @@ class Summary(ColumnEffects):
         return self.combinations.interval(rows, checked_level(self.level if level is None else level))
 
     @property
-    def _text(self) -> TableText:
-        columns = self.columns()
-        extra = {self.ratio: {j: float(np.exp(self.values[j])) for j in self.structure.ratios}} if self.ratio else {}
-        return TableText(self.names, columns, extra, self.facts, self.level, self.hidden.tolist(), self.reasons)
+    def notes(self) -> Mapping[str, str]:  # type: ignore[override]
+        """What the heading says, and why effects are hidden."""
+        return self.facts | ({"hidden": hidden_text(self.reasons)} if self.hidden.any() else {})
 
     def cells(self) -> list[list[str]]:
         """Return the table as texts, the headings first.
@@ -504,61 +494,24 @@ class Summary(ColumnEffects):
         >>> summary.cells()[0][:2]
         ['feature', 'coef']
         """
-        return self._text.rows()
+        columns, ratios = self.columns(), self.structure.ratios if self.ratio else ()
+        ends = {"low": f"[{(1 - self.level) / 2:.3g}", "high": f"{(1 + self.level) / 2:.3g}]"}
+        rows = [["feature", *({**HEADINGS, **ends}.get(name, name) for name in columns)]]
+        rows += [
+            [name, *(number_text(column, float(values[i])) for column, values in columns.items())]
+            for i, name in enumerate(self.names)
+        ]
+        if self.ratio:  # an intercept has none
+            rows[0].append(self.ratio)
+            for i, row in enumerate(rows[1:]):
+                row.append(number_text(self.ratio, float(np.exp(self.values[i]))) if i in ratios else "")
+        return rows
 
     def __str__(self) -> str:
-        return self._text.plain()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def to_markdown(self) -> str:
-        """Return the table in Markdown.
-
-        Returns
-        -------
-        str
-            A table with pipes.
-
-        Examples
-        --------
-        >>> summary.to_markdown().startswith("| feature | coef |")
-        True
-        """
-        return self._text.markdown()
-
-    def to_latex(self) -> str:
-        r"""Return the table in LaTeX, as a ``tabular``.
-
-        Returns
-        -------
-        str
-            Needs no package.
-
-        Examples
-        --------
-        >>> summary.to_latex().startswith(r"\begin{tabular}")
-        True
-        """
-        return self._text.latex()
-
-    def to_html(self) -> str:
-        """Return the table in HTML, names escaped.
-
-        Returns
-        -------
-        str
-            A ``table`` element.
-
-        Examples
-        --------
-        >>> summary.to_html().startswith("<table")
-        True
-        """
-        return self._text.html()
+        lines = plain_lines(self.cells())
+        rule = "=" * max(*map(len, lines), 20)
+        notes = notes_lines(self.notes, len(rule))
+        return "\n".join([rule, *notes, rule, lines[0], rule.replace("=", "-"), *lines[1:], rule])
 
 
 CAUTION = (

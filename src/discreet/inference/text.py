@@ -15,7 +15,6 @@ import numpy as np
 
 from discreet.errors import Unsupported
 from discreet.parameters import Share, checked
-from discreet.typing import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,58 +113,33 @@ WIDTH = 100
 HEADINGS = {"se_privacy": "se privacy", "p": "P>|z|"}
 
 
-@dataclass(frozen=True)
-class TableText:
-    """Rows of a summary, with what its heading says.
+class Tabular:
+    """Tables that print as aligned text and show as HTML in notebooks; papers take Markdown or LaTeX."""
 
-    ``hidden`` says which effects are not shown, ``reasons`` why. ``extra`` has a further column for some
-    rows, by their places: ratios, which an intercept has none of.
-    """
+    foot: int = 0
+    notes: Mapping[str, str]
 
-    names: Sequence[str]
-    columns: Mapping[str, Floats]
-    extra: Mapping[str, Mapping[int, float]]
-    facts: Mapping[str, str]
-    level: float
-    hidden: Sequence[bool]
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    def cells(self) -> Cells:
+        """Return the table as texts, the headings first."""
+        raise NotImplementedError
 
-    def _headings(self) -> list[str]:
-        ends = {"low": f"[{(1 - self.level) / 2:.3g}", "high": f"{(1 + self.level) / 2:.3g}]"}
-        return ["feature", *(ends.get(name, HEADINGS.get(name, name)) for name in (*self.columns, *self.extra))]
+    def __repr__(self) -> str:
+        return str(self)
 
-    def _row(self, i: int) -> list[str]:
-        shown = [number_text(column, float(values[i])) for column, values in self.columns.items()]
-        more = [number_text(column, values[i]) if i in values else "" for column, values in self.extra.items()]
-        return [self.names[i], *shown, *more]
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
-    @property
-    def _notes(self) -> dict[str, str]:
-        return {**self.facts, **({"hidden": hidden_text(self.reasons)} if any(self.hidden) else {})}
+    def to_markdown(self) -> str:
+        """Return the table in Markdown, with pipes."""
+        return markdown_table(self.cells())
 
-    def rows(self) -> list[list[str]]:
-        """Return all cells, the headings first."""
-        return [self._headings(), *map(self._row, range(len(self.names)))]
+    def to_latex(self) -> str:
+        """Return the table in LaTeX, as a ``tabular`` that needs no package."""
+        return latex_table(self.cells(), self.foot)
 
-    def plain(self) -> str:
-        """Return aligned text under a heading of facts."""
-        lines = plain_lines(self.rows())
-        rule = "=" * max(*map(len, lines), 20)
-        return "\n".join(
-            [rule, *notes_lines(self._notes, len(rule)), rule, lines[0], rule.replace("=", "-"), *lines[1:], rule]
-        )
-
-    def markdown(self) -> str:
-        """Return a table with pipes."""
-        return markdown_table(self.rows())
-
-    def latex(self) -> str:
-        """Return a ``tabular``."""
-        return latex_table(self.rows())
-
-    def html(self) -> str:
-        """Return a ``table`` element."""
-        return html_table(self.rows(), self._notes)
+    def to_html(self) -> str:
+        """Return the table in HTML, as a ``table`` element, names escaped."""
+        return html_table(self.cells(), self.notes, self.foot)
 
 
 def notes_lines(notes: Mapping[str, str], width: int) -> list[str]:
@@ -210,8 +184,8 @@ def number_text(column: str, value: float) -> str:
 TOGETHER = "budgets of fits on the same records add up: a ledger has their total"
 
 
-@dataclass(frozen=True)
-class EffectsTable:
+@dataclass(frozen=True, repr=False)
+class EffectsTable(Tabular):
     """Effects of several models side by side: printing it shows a table, notebooks show it as HTML.
 
     Parameters
@@ -231,17 +205,22 @@ class EffectsTable:
     |  | (1) |
     |---|---:|
     | age | 0.03 |
+    >>> table.to_latex()[:15], table.to_html()[:6]
+    ('\\\\begin{tabular}', '<table')
     """
 
     rows: tuple[tuple[str, ...], ...]
     foot: int = 0
     notes: Mapping[str, str] = field(default_factory=dict)
 
+    def cells(self) -> Cells:
+        """Return ``rows``."""
+        return self.rows
+
     @property
     def frame(self) -> "pd.DataFrame":
         """The texts as a data frame."""
         pd = data_frames()
-
         head, *rows = self.rows
         return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=list(head[1:]))
 
@@ -251,57 +230,6 @@ class EffectsTable:
         below = [rule.replace("=", "-"), *lines[cut:]] if self.foot else []
         notes = notes_lines(self.notes, len(rule))
         return "\n".join([rule, lines[0], rule.replace("=", "-"), *lines[1:cut], *below, rule, *notes])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    def to_markdown(self) -> str:
-        """Return the table in Markdown.
-
-        Returns
-        -------
-        str
-            A table with pipes.
-
-        Examples
-        --------
-        >>> table.to_markdown().startswith("|  | (1) |")
-        True
-        """
-        return markdown_table(self.rows)
-
-    def to_latex(self) -> str:
-        r"""Return the table in LaTeX, as a ``tabular``.
-
-        Returns
-        -------
-        str
-            Needs no package.
-
-        Examples
-        --------
-        >>> table.to_latex().startswith(r"\begin{tabular}")
-        True
-        """
-        return latex_table(self.rows, self.foot)
-
-    def to_html(self) -> str:
-        """Return the table in HTML, names escaped.
-
-        Returns
-        -------
-        str
-            A ``table`` element.
-
-        Examples
-        --------
-        >>> table.to_html().startswith("<table")
-        True
-        """
-        return html_table(self.rows, self.notes, self.foot)
 
 
 @checked
