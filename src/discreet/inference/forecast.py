@@ -160,9 +160,9 @@ class Law:
         first = {j: group[0] for group in self.groups(domain) for j in group}
         for j, base in first.items():
             rows[j, base] -= float(j != base)
-        kept = [j for j in range(len(shares)) if first.get(j, -1) != j or list(first.values()).count(j) == 1]
+        places = [j for j in range(len(shares)) if first.get(j, -1) != j or list(first.values()).count(j) == 1]
         units = np.where(np.isnan(shares), self.places(domain)[1], high - low)
-        return rows[kept], units[kept], [names[j] for j in kept]
+        return rows[places], units[places], [names[j] for j in places]
 
     def outcomes(self, stream: "Stream", rows: Floats, domain: Domain, loss: Loss) -> Floats:
         """Draw targets in training coordinates: a moderate signal, and the declared mean."""

@@ -123,9 +123,9 @@ def rounded(value: float, half_width: float | None) -> tuple[str, str]:
     return f"{near:.{digits - 1}e}", f"{half_width:.1e}"
 
 
-def all_noise(found: Iterable[tuple[float, float]]) -> bool:
+def all_noise(estimates: Iterable[tuple[float, float]]) -> bool:
     """Return whether each of some values, and there are some, is within its half-width of 0."""
-    within = [abs(value) <= half_width for value, half_width in found]
+    within = [abs(value) <= half_width for value, half_width in estimates]
     return bool(within) and all(within)
 
 
@@ -309,18 +309,18 @@ class Combinations:
 
     def interval(self, rows: Floats, level: float) -> tuple[Floats, Floats, Floats]:
         """Return them with the ends of their intervals, each of this level; NaN for those that noise hides."""
-        found, se = self.values(rows), self.deviations(rows)
+        values, se = self.values(rows), self.deviations(rows)
         ends = np.array([self.ends(row, level) for row in rows]).reshape(len(rows), 2)
-        return found, found - ends[:, 1] * se, found - ends[:, 0] * se
+        return values, values - ends[:, 1] * se, values - ends[:, 0] * se
 
     def columns(self, rows: Floats, level: float) -> dict[str, Floats]:
         """Return the columns of a table of them; NaN for those that noise hides."""
-        found, low, high = self.interval(rows, level)
+        values, low, high = self.interval(rows, level)
         se, privacy = self.deviations(rows), self.privacy(rows)
-        z = found / np.where(se > 0, se, np.nan)
+        z = values / np.where(se > 0, se, np.nan)
         p = np.array([self.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
         inflation = np.maximum(1.0, se / self.sampling(rows))
-        return dict(zip(COLUMNS, (found, se, privacy, z, p, low, high, inflation), strict=True))
+        return dict(zip(COLUMNS, (values, se, privacy, z, p, low, high, inflation), strict=True))
 
     def ends(self, row: Floats, level: float) -> tuple[float, float]:
         """Return the quantiles of (estimate - effect) / se that make the interval: Student's."""

@@ -90,20 +90,20 @@ def narrow_columns(curator: "Curator", admitted: Domain, center: Floats, n: floa
     squares, noise = _mean_squares(curator, admitted, center, half, n)
     looked = squares < LEAST_SCALE**2 + UNLIKELY * noise
     windows = half * np.sqrt(np.maximum(squares, 0.0) + 2.0 * noise + 1e-12) / 2.0
-    found, beyond = np.zeros(features, dtype=np.bool_), np.zeros(features)
+    is_narrow, beyond = np.zeros(features, dtype=np.bool_), np.zeros(features)
     for _ in range(ROUNDS):
         beyond, inside, doubt = _shares_beyond(curator, admitted, center, windows, looked, n)
         if admitted.intercept:
             center = _centers(curator, admitted, center, windows, looked, n)
-        found = looked & (beyond > max(FEWEST, CLEAR * doubt)) & (doubt < UNSURE)
+        is_narrow = looked & (beyond > max(FEWEST, CLEAR * doubt)) & (doubt < UNSURE)
         scale = windows / ndtri(1.0 - np.clip(beyond, FEWEST, MOST) / 2.0)
         smaller = np.maximum(windows / (SMALLER if inside > CLAIMED else 1.0), LEAST_WINDOW * half)
-        windows = np.where(found, scale, smaller)
-    found &= (beyond < SPREAD) & (windows < LEAST_SCALE * half / 2.0)
+        windows = np.where(is_narrow, scale, smaller)
+    is_narrow &= (beyond < SPREAD) & (windows < LEAST_SCALE * half / 2.0)
     for times, least, most in CHECKS:
         beyond, _, _ = _shares_beyond(curator, admitted, center, times * windows, looked, n)
-        found &= (beyond > least) & (beyond < most)
-    return Narrow(found, center, windows)
+        is_narrow &= (beyond > least) & (beyond < most)
+    return Narrow(is_narrow, center, windows)
 
 
 def _mean_squares(curator: "Curator", admitted: Domain, center: Floats, half: Floats, n: float) -> tuple[Floats, float]:

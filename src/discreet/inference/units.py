@@ -302,13 +302,13 @@ def _form(j: int, layout: "Layout", bases: dict[str, int]) -> Form:
 
 
 def _product(forms: list[Form]) -> Form:
-    made: Form = {LEVEL: 1.0}
+    product: Form = {LEVEL: 1.0}
     for form in forms:
-        before, made = made, {}
+        before, product = product, {}
         for left, a in before.items():
             for right, b in form.items():
-                made[left | right] = made.get(left | right, 0.0) + a * b
-    return {term: weight for term, weight in made.items() if weight}
+                product[left | right] = product.get(left | right, 0.0) + a * b
+    return {term: weight for term, weight in product.items() if weight}
 
 
 def middle(count: int) -> int:

@@ -836,15 +836,15 @@ def forecast_effects(
         *((round(part * n), epsilon) for part in EFFECT_TABLES),
         *((n, part * epsilon) for part in EFFECT_BUDGETS),
     ]
-    asked, rehearsed = expected_row(setting, n, epsilon, law, RUNS)
+    row, rehearsed = expected_row(setting, n, epsilon, law, RUNS)
     rows = {
         key: expected_row(setting, *key, law, threshold=EMPTY)[0]
         for key in dict.fromkeys(points)
         if key != (n, epsilon)
     }
-    needed = None if standard_error is None else rows_for(setting, asked, law, standard_error)
-    if asked.refused == MOSTLY_HIDDEN:
-        asked = replace(asked, refused=_advice(setting, n, epsilon, law) or MOSTLY_HIDDEN)
+    needed = None if standard_error is None else rows_for(setting, row, law, standard_error)
+    if row.refused == MOSTLY_HIDDEN:
+        row = replace(row, refused=_advice(setting, n, epsilon, law) or MOSTLY_HIDDEN)
     classes, counts = setting.loss.task == "classification", setting.loss.log_link
     return EffectsForecast(
         model=type(estimator).__name__,
@@ -852,11 +852,11 @@ def forecast_effects(
         neighbors=str(Neighbors(estimator.neighbors)),
         mean=law.mean,
         unit="of log odds" if classes else "of log rate" if counts else "residual standard deviations",
-        asked=asked,
-        rows=tuple(({**rows, (n, epsilon): asked})[key] for key in dict.fromkeys(points)),
+        asked=row,
+        rows=tuple(({**rows, (n, epsilon): row})[key] for key in dict.fromkeys(points)),
         standard_error=standard_error,
         rows_needed=needed,
-        kinds=() if rehearsed is None or asked.refused else rehearsed.kinds,
+        kinds=() if rehearsed is None or row.refused else rehearsed.kinds,
     )
 
 

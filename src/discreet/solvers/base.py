@@ -189,8 +189,8 @@ class Effects:
     @classmethod
     def from_dict(cls, stored: Mapping[str, object]) -> "Effects":
         """Return what ``to_dict`` was made of."""
-        known = [name for name in MATRICES if name in stored]
-        matrices: dict[str, Any] = {name: np.array(stored[name], dtype=np.float64) for name in known}
+        names = [name for name in MATRICES if name in stored]
+        matrices: dict[str, Any] = {name: np.array(stored[name], dtype=np.float64) for name in names}
         figures: dict[str, Any] = {name: float(str(stored[name])) for name in FIGURES if name in stored}
         return cls(**matrices, **figures)
 

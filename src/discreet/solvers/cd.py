@@ -239,10 +239,10 @@ class CoordinateDescent(Configured):
         """Take single steps, each followed by an update of its coordinate's clip, in place."""
         assert self.adaptive is not None
         mean = np.zeros_like(w)
-        for one in picks:
-            j = int(one[0])
+        for block in picks:
+            j = int(block[0])
             run = at.curator.noisy_coordinate_steps(
-                w, one, clips=at.clips, steps=self.relative_step / at.smoothness, penalty=at.penalty, n=at.n
+                w, block, clips=at.clips, steps=self.relative_step / at.smoothness, penalty=at.penalty, n=at.n
             )
             share = at.curator.noisy_share_within(w, j, clip=at.clips[j]) / at.n + 0.5
             at.clips[j] *= math.exp(-self.adaptive.rate * (min(max(share, 0.0), 1.0) - self.adaptive.quantile))

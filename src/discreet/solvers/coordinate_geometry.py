@@ -113,8 +113,8 @@ class Geometry:
         if self.coordinate_smoothness is not None:
             return np.array(self.coordinate_smoothness)
         typical = domain.typical
-        known = coordinate_smoothness(loss, domain) if typical is None else loss.smoothness * typical.squares
-        return np.maximum(known, 1e-12)
+        smoothness = coordinate_smoothness(loss, domain) if typical is None else loss.smoothness * typical.squares
+        return np.maximum(smoothness, 1e-12)
 
     def measure(self, curator: "Curator", n: float) -> Floats:
         """Return M_j, declared or estimated; estimates are floored at twice their noise, so that steps stay bounded."""
@@ -196,9 +196,9 @@ class Coordinates:
                 "clips below the entries' bounds add a bias that no bound covers: give Geometry(coordinate_clips=...)"
             )
         curvature = smoothness / relative_step + modulus
-        known = _checked_moduli(moduli, domain.n_features)
+        strong = _checked_moduli(moduli, domain.n_features)
         factor, start = budget.neighbors.sum_factor, domain.starting_point
-        return cls(slopes, clips, smoothness, curvature, modulus, domain.n, budget.epsilon, factor, start, known)
+        return cls(slopes, clips, smoothness, curvature, modulus, domain.n, budget.epsilon, factor, start, strong)
 
     @property
     def strong(self) -> tuple[float, float]:

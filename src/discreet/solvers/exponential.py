@@ -219,25 +219,25 @@ class ExponentialMechanism(Configured):
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Shrink rows to rho, regularize best for the typical length, and leave a thousandth of delta to the chain."""
-        made = self
-        if made.candidates is not None:
-            return made
+        solver = self
+        if solver.candidates is not None:
+            return solver
         if budget.is_private and not budget.is_pure:
             distance = 1e-3 * budget.delta / (1 + math.exp(min(budget.epsilon, 700.0)))
-            made = replace(made, total_variation=made.total_variation or distance)
-        if made.radius is None:
+            solver = replace(solver, total_variation=solver.total_variation or distance)
+        if solver.radius is None:
             lipschitz_within(loss, domain, None)
-        if budget.is_private and made.row_norm is None and made.radius is None:
-            made = replace(made, row_norm=settings.typical_row_norm(domain))
-        if made.regularization is not None or budget.is_pure or domain.n_outputs > 1:
-            return made
+        if budget.is_private and solver.row_norm is None and solver.radius is None:
+            solver = replace(solver, row_norm=settings.typical_row_norm(domain))
+        if solver.regularization is not None or budget.is_pure or domain.n_outputs > 1:
+            return solver
         best: float | None = settings.LIMIT_STRENGTH
         if budget.is_private:
-            known = replace(domain, n=settings.count_of(domain), row_norm=made.row_norm or domain.row_norm)
-            radius = made.radius or settings.TYPICAL_LENGTH / settings.typical_row_norm(domain)
-            best = type(self).for_diameter(known, loss, radius=radius, budget=budget).regularization
+            counted = replace(domain, n=settings.count_of(domain), row_norm=solver.row_norm or domain.row_norm)
+            radius = solver.radius or settings.TYPICAL_LENGTH / settings.typical_row_norm(domain)
+            best = type(self).for_diameter(counted, loss, radius=radius, budget=budget).regularization
         missing = (best or 0.0) - penalty.strong_convexity
-        return replace(made, regularization=missing) if missing > 0 else made
+        return replace(solver, regularization=missing) if missing > 0 else solver
 
     @classmethod
     def audit_case(cls) -> AuditCase:
@@ -248,8 +248,8 @@ class ExponentialMechanism(Configured):
 def _finite(candidates: ArrayLike) -> Floats:
     """Return candidates as numbers, or refuse what are none."""
     try:
-        found = np.asarray(candidates)
-        numbers = np.asarray(found, dtype=np.float64) if found.dtype.kind in "fiu" else np.full(1, np.nan)
+        array = np.asarray(candidates)
+        numbers = np.asarray(array, dtype=np.float64) if array.dtype.kind in "fiu" else np.full(1, np.nan)
     except (TypeError, ValueError, OverflowError):
         numbers = np.full(1, np.nan)
     if not numbers.size or not np.isfinite(numbers).all():

@@ -52,14 +52,14 @@ def step_factors(schedule: Schedule, n_steps: int) -> Floats:
     if not isinstance(schedule, str):
         return np.asarray(schedule, dtype=np.float64)
     t = np.arange(n_steps)
-    made = {
+    factors = {
         "constant": np.ones(n_steps),
         "sqrt": 1.0 / np.sqrt(t + 1.0),
         "inverse": 1.0 / (t + 1.0),
         "linear": 1.0 - t / n_steps,
         "cosine": 0.5 * (1.0 + np.cos(np.pi * t / n_steps)),
     }
-    return np.asarray(made[schedule])
+    return np.asarray(factors[schedule])
 
 
 def check_schedule(schedule: object, n_steps: int) -> None:

@@ -92,8 +92,8 @@ class ObjectivePerturbation(OneShot):
     def _plan(self, domain: Domain, loss: Loss, problem: Problem) -> Plan:
         perturbation = problem.perturbation_for(loss, domain).rounded_up
         inside = Release("perturb_objective", 1, mechanism="objective", perturbation=perturbation)
-        asked = (inside, Release("perturbed_minimizer", 1, relative_noise=OUTSIDE))
-        return Plan(asked, None if self.calibration == "tight" else partial(published_noise, perturbation.curvature))
+        releases = (inside, Release("perturbed_minimizer", 1, relative_noise=OUTSIDE))
+        return Plan(releases, None if self.calibration == "tight" else partial(published_noise, perturbation.curvature))
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Ask for the minimizer of the perturbed objective.
@@ -158,8 +158,8 @@ class ObjectivePerturbation(OneShot):
         cls(regularization=1.0).bound(domain, loss, budget, radius=radius)  # refuses what has no bound
         grid = [math.log(10.0) * exponent for exponent in range(-12, 7)]
         best = min(grid, key=risk)
-        found = minimize_scalar(risk, bounds=(best - 2.3, best + 2.3), method="bounded", options={"xatol": 1e-3})
-        return cls(regularization=math.exp(float(found.x) if risk(float(found.x)) <= risk(best) else best))
+        optimum = minimize_scalar(risk, bounds=(best - 2.3, best + 2.3), method="bounded", options={"xatol": 1e-3})
+        return cls(regularization=math.exp(float(optimum.x) if risk(float(optimum.x)) <= risk(best) else best))
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:

@@ -158,18 +158,18 @@ class OneShot(Configured, ABC):
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
         """Shrink rows to rho, clip slopes, and choose the regularization by public facts, where they are left open."""
-        made = self
-        if budget.is_private and made.row_norm is None:
-            made = replace(made, row_norm=settings.typical_row_norm(domain))
-        if made.clip is None and made.radius is None and loss.n_outputs == 1:
-            made = replace(made, clip=self._default_clip(domain, loss, budget, made.row_norm or domain.row_norm))
-        if made.regularization is not None or getattr(made, "n_steps", None) is not None:
-            return made
+        solver = self
+        if budget.is_private and solver.row_norm is None:
+            solver = replace(solver, row_norm=settings.typical_row_norm(domain))
+        if solver.clip is None and solver.radius is None and loss.n_outputs == 1:
+            solver = replace(solver, clip=self._default_clip(domain, loss, budget, solver.row_norm or domain.row_norm))
+        if solver.regularization is not None or getattr(solver, "n_steps", None) is not None:
+            return solver
         strength = settings.LIMIT_STRENGTH
         if budget.is_private:
-            strength = made.default_strength(domain, loss, budget)
+            strength = solver.default_strength(domain, loss, budget)
         missing = strength - penalty.strong_convexity
-        return replace(made, regularization=missing) if missing > 0 else made
+        return replace(solver, regularization=missing) if missing > 0 else solver
 
     def _default_clip(self, domain: Domain, loss: Loss, budget: Budget, row_norm: float) -> float | None:
         """Return a typical slope's clip, wider where there is signal; without noise one that bites nowhere, or none."""
@@ -273,10 +273,12 @@ class OutputPerturbation(OneShot):
         row_norm: float | None = None,
     ) -> Self:
         """Choose, for a convex loss, the regularizer whose bound on E F - F* is least for ||w*|| <= ``radius``."""
-        made = cls(radius=radius, clip=clip, row_norm=row_norm)
-        risk = made._risk(domain, loss, budget)
-        found = minimize_scalar(lambda log_mu: math.log(risk(math.exp(log_mu))), bounds=(-30.0, 30.0), method="bounded")
-        return replace(made, regularization=math.exp(float(found.x)))
+        solver = cls(radius=radius, clip=clip, row_norm=row_norm)
+        risk = solver._risk(domain, loss, budget)
+        optimum = minimize_scalar(
+            lambda log_mu: math.log(risk(math.exp(log_mu))), bounds=(-30.0, 30.0), method="bounded"
+        )
+        return replace(solver, regularization=math.exp(float(optimum.x)))
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:
@@ -321,9 +323,9 @@ class OutputPerturbation(OneShot):
         assert diameter is not None
         problem = self.problem(0.0, n)
         lipschitz = problem.bound_for(loss, domain)
-        known = problem.loss_for(loss, domain)
-        smoothness = gradient_smoothness(known, problem.seen(domain))
-        slope = lipschitz if known == loss else math.inf  # Huber's, where it stands for the squared loss on a ball
+        bounded = problem.loss_for(loss, domain)
+        smoothness = gradient_smoothness(bounded, problem.seen(domain))
+        slope = lipschitz if bounded == loss else math.inf  # Huber's, where it stands for the squared loss on a ball
         multiplier = price_plan(Plan([Release("noisy_minimizer", 1)]), budget).noise_multiplier
         noise = multiplier * budget.neighbors.sum_factor * lipschitz / n
         first, second = noise_lengths(p, pure=budget.is_pure, confidence=confidence)
@@ -340,12 +342,12 @@ class OutputPerturbation(OneShot):
         Chosen on six public data sets (credit default, electricity, spambase, bank marketing, IPUMS-BR, Adult), among
         some 25 settings.
         """
-        known = replace(domain, n=settings.count_of(domain))
+        counted = replace(domain, n=settings.count_of(domain))
         radius = self.radius or settings.TYPICAL_LENGTH / settings.typical_row_norm(domain)
-        made = type(self).for_diameter(
-            known, loss, radius=radius, budget=budget, clip=self.clip, row_norm=self.row_norm
+        solver = type(self).for_diameter(
+            counted, loss, radius=radius, budget=budget, clip=self.clip, row_norm=self.row_norm
         )
-        return made.regularization or settings.LIMIT_STRENGTH
+        return solver.regularization or settings.LIMIT_STRENGTH
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:

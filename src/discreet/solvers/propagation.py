@@ -131,10 +131,10 @@ def posterior_weights(
     """
     if not np.any(noise):
         return np.asarray(1.0 / values)
-    known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
-    if not known.any():
+    is_known = np.ones(len(q), dtype=np.bool_) if clear is None else clear
+    if not is_known.any():
         return np.zeros(len(q))
-    mixture = _learned(q, values, noise, known, least, prior)
+    mixture = _learned(q, values, noise, is_known, least, prior)
     x, variances, weights = mixture.x, mixture.variances, mixture.weights.copy()
     mean = float(weights @ x)
     if mean > most:
@@ -142,7 +142,7 @@ def posterior_weights(
         weights[0] += 1.0 - float(weights.sum())
     left = np.asarray((_posterior(weights, mixture.likelihood) * (x[:, None] / variances)).sum(axis=0))
     if odds:
-        nothing = odds * math.exp(-float(_likelier(mixture, weights)[known].sum()))
+        nothing = odds * math.exp(-float(_likelier(mixture, weights)[is_known].sum()))
         left = (left + nothing * x[0] / variances[0]) / (1.0 + nothing)
     return left
 
@@ -165,15 +165,17 @@ class _Mixture(NamedTuple):
     weights: Floats
 
 
-def _learned(q: Floats, values: Floats, noise: Floats | float, known: Booleans, least: float, prior: float) -> _Mixture:
+def _learned(
+    q: Floats, values: Floats, noise: Floats | float, is_known: Booleans, least: float, prior: float
+) -> _Mixture:
     """Return the mixture of x under which the known q are likeliest."""
-    x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[known].mean())), least)
+    x = np.maximum(VARIANCES * (float(np.square(noise).mean()) / float(values[is_known].mean())), least)
     variances = np.multiply.outer(x, values) + np.square(noise)
     logs = -0.5 * (np.log(variances) + q**2 / variances)
     likelihood = np.exp(logs - logs.max(axis=0))
     weights = np.full(len(x), 1.0 / len(x))
     for _ in range(ROUNDS):
-        weights = _posterior(weights, likelihood[:, known]).sum(axis=1)
+        weights = _posterior(weights, likelihood[:, is_known]).sum(axis=1)
         weights[0] += prior
         weights /= weights.sum()
     return _Mixture(x, variances, logs, likelihood, weights)

@@ -225,11 +225,11 @@ def last_bound(
     length = min(run.lipschitz / strength, math.inf if radius is None else radius)
     square = (1.0 + run.step * strength) ** -2
     left = square**run.n_steps
-    kept = run.step**2 * square * (1.0 - left) / (1.0 - square)
+    variance = run.step**2 * square * (1.0 - left) / (1.0 - square)
     away = run.start + length
-    distance = left * away**2 + (run.noise + run.sampling) * kept
+    distance = left * away**2 + (run.noise + run.sampling) * variance
     if confidence is not None:
-        noise = kept * run.longest_noise(run.p, 1.0 - checked_confidence(confidence))
+        noise = variance * run.longest_noise(run.p, 1.0 - checked_confidence(confidence))
         distance = (math.sqrt(left) * away + math.sqrt(noise)) ** 2
     trivial = excess_of_zeros(loss, domain, length)
     lower = run.p * run.lipschitz**2 / (strength * (run.n * run.epsilon) ** 2)

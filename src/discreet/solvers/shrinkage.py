@@ -97,7 +97,7 @@ class Seen:
 
 
 def noise_in(
-    found: Solution,
+    solution: Solution,
     curator: "Curator",
     spectrum: Spectrum | None,
     middle: Floats | None,
@@ -110,10 +110,10 @@ def noise_in(
     A direction forgets noise as far as the mean loss, or the ``penalty`` in the solver's coordinates, is curved along
     it. Where rows are not centered, what slopes have of an intercept they have along the ``middle`` of the ranges.
     """
-    domain, loss, trace = curator.domain, curator.loss, found.trace
+    domain, loss, trace = curator.domain, curator.loss, solution.trace
     if not isinstance(trace, Forgetting) or not curator.noise_multiplier:
         return None
-    bend, size = bend_of(loss, domain), len(found.coefficients)
+    bend, size = bend_of(loss, domain), len(solution.coefficients)
     left, features = bend * curved(trace, loss, domain), size - intercept
     stiff = strengths_of(penalty, size)
     axes: Floats | Reflected = Reflected(np.zeros(features), 0.0)
@@ -138,7 +138,7 @@ def noise_in(
         stiff = np.maximum(total - left * squares, 0.0)
         variances, flat = trace.variances(left * squares, stiff), trace.variances(np.zeros_like(squares), stiff)
     level = np.square(level_zone(trace, loss, domain)) / np.maximum(squares, LEAST)
-    if intercept and loss.n_outputs == 1 and found.coefficients[-1] ** 2 > level[-1]:  # most margins are beyond it
+    if intercept and loss.n_outputs == 1 and solution.coefficients[-1] ** 2 > level[-1]:  # most margins are beyond it
         level[:features] = 0.0
     variances = np.minimum(variances + level, flat)
     if not np.isfinite(variances).all():
@@ -186,14 +186,14 @@ def level_zone(trace: object, loss: Loss, domain: Domain) -> float:
     return max(0.0, math.log((1.0 - slope) / slope)) if slope < 1 else 0.0
 
 
-def shrunk(found: Solution, curator: "Curator", seen: Seen, *, intercept: bool = True) -> Solution:
+def shrunk(solution: Solution, curator: "Curator", seen: Seen, *, intercept: bool = True) -> Solution:
     """Return a solution without what is noise in its slopes, and its intercept, from where steps started.
 
     Its trace stays that of the coefficients as they were released. The intercept of losses with a log link starts far
     from where it ends, and stays.
     """
     loss, start, features = curator.loss, curator.domain.starting_point, len(seen.slopes)
-    v = (found.coefficients - start).reshape(len(start), -1)
+    v = (solution.coefficients - start).reshape(len(start), -1)
     moved = seen.slopes > 0  # greedy steps leave most where they were
     if moved.any():
         along, noise = seen.axes.T @ v[:features], seen.slopes[moved, None]
@@ -202,7 +202,7 @@ def shrunk(found: Solution, curator: "Curator", seen: Seen, *, intercept: bool =
         v[:features] = seen.axes @ along
     if intercept and len(v) > features and seen.intercept > 0 and not loss.log_link:
         v[-1] = seen.intercept * kept(v[-1] / seen.intercept)
-    return replace(found, coefficients=start + v.reshape(start.shape))
+    return replace(solution, coefficients=start + v.reshape(start.shape))
 
 
 def kept(v: Floats, most: float = math.inf) -> Floats:

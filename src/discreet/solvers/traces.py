@@ -364,15 +364,15 @@ class CoordinateTrace:
         return np.asarray(total)
 
     def _variances(self, blocks: list[Integers]) -> Floats:
-        found, inner, unit = np.zeros(self.clips.size), len(blocks), self.noise.deviation() / self.count
+        variances, inner, unit = np.zeros(self.clips.size), len(blocks), self.noise.deviation() / self.count
         weights = 1.0 - np.arange(inner) / inner if self.average == "uniform" else np.ones(inner)
         if all(block.size == 1 for block in blocks):
-            np.add.at(found, np.concatenate(blocks), weights**2)
-            return np.asarray(found * (unit * self.clips * self.relative_step / self.smoothness) ** 2)
+            np.add.at(variances, np.concatenate(blocks), weights**2)
+            return np.asarray(variances * (unit * self.clips * self.relative_step / self.smoothness) ** 2)
         for block, stays in zip(blocks, weights.tolist(), strict=True):
             size = float(np.linalg.norm(self.clips[block], 1 if self.noise.laplace else 2))
-            found[block] += (stays * unit * size * self.relative_step / (block.size * self.smoothness[block])) ** 2
-        return found
+            variances[block] += (stays * unit * size * self.relative_step / (block.size * self.smoothness[block])) ** 2
+        return variances
 
 
 @dataclass(frozen=True)
@@ -438,8 +438,8 @@ class PointTrace:
 
     def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
         """Return the noise's variance; noise within an objective moves its minimizer less where that is curved."""
-        found = self.deviations()
-        square = np.inf if found is None else float(found.flat[0]) ** 2
+        noise = self.deviations()
+        square = np.inf if noise is None else float(noise.flat[0]) ** 2
         steeper = TOGETHER * bends if strengths is None else TOGETHER * bends + strengths
         moved = self.strength / (self.strength + steeper) if self.strength else np.ones_like(bends)
         return np.asarray(square * np.square(moved))
@@ -479,10 +479,10 @@ class StageTrace:
 
     def deviations(self) -> Floats | None:
         """Return the deviations in training coordinates."""
-        found = self._mapped()
-        if found is not None and self.center_noise:
-            found[-1] = np.hypot(found[-1], self.center_noise)
-        return found
+        deviations = self._mapped()
+        if deviations is not None and self.center_noise:
+            deviations[-1] = np.hypot(deviations[-1], self.center_noise)
+        return deviations
 
     def deviations_in(self, units: Recoding) -> Floats | None:
         """Return the deviations for records before the map ``units``: both maps are one."""

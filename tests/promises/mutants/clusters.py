@@ -69,9 +69,9 @@ MUTANTS = (
         (
             Edit(
                 "curator/clusters/persons.py",
-                "    if found.keys() != set(range(parts)):\n        return [Failed(LOST)]\n"
-                "    return [gather(number, finish, *(found[part] for part in range(parts)))]",
-                "    some = [replace(piece, number=k) for k, piece in enumerate(found.values())]\n"
+                "    if pieces_of.keys() != set(range(parts)):\n        return [Failed(LOST)]\n"
+                "    return [gather(number, finish, *(pieces_of[part] for part in range(parts)))]",
+                "    some = [replace(piece, number=k) for k, piece in enumerate(pieces_of.values())]\n"
                 "    return [gather(0, finish, *some)]",
             ),
             Edit(

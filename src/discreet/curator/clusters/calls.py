@@ -216,9 +216,9 @@ class _Reader:
         end = self.at + count * dtype.itemsize
         if end > len(self._message):
             self._refuse()
-        found = np.frombuffer(self._message, dtype, count, self.at).reshape(shape).copy()
+        array = np.frombuffer(self._message, dtype, count, self.at).reshape(shape).copy()
         self.at = end
-        return found
+        return array
 
     def _scalar(self, given: Sequence[Any]) -> Any:
         return self._array(given)[()]
@@ -274,7 +274,7 @@ def made(message: bytes, *given: Any) -> Any:
     name, words, named = unpack(message)
     if name not in _TASKS:
         raise Misfit("a worker was called for a task that it does not know")
-    rest = (unpack(one) if isinstance(one, bytes) else one for one in given[1:])
+    rest = (unpack(content) if isinstance(content, bytes) else content for content in given[1:])
     return _TASKS[name](*given[:1], *words, *rest, **named)
 
 
@@ -305,8 +305,8 @@ def on_batches(message: bytes, types: pa.Schema) -> Callable[[Iterator[pa.Record
 
         context = TaskContext.get()
         assert context is not None
-        found = outcome(message, context.partitionId(), types, batches)
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(found, protocol=5)], pa.binary())], names=["outcome"])
+        reply = outcome(message, context.partitionId(), types, batches)
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(reply, protocol=5)], pa.binary())], names=["outcome"])
 
     return run
 

@@ -130,10 +130,10 @@ def local_cluster(n_workers: int = 2, **settings: Any) -> Iterator[Any]:
     ...     model.fit(dask_frame, "ill")
     """
     host = {"host": "127.0.0.1"} if settings.get("processes", True) else {}
-    made = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **host, **settings}
+    options = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **host, **settings}
     distributed = _distributed()
     with (
-        distributed.LocalCluster(n_workers=n_workers, **made) as started,
+        distributed.LocalCluster(n_workers=n_workers, **options) as started,
         distributed.Client(started) as client,
         cluster(client),
     ):
@@ -221,8 +221,8 @@ class DaskHeld(Held):
     ) -> list[Value]:
         start, futures = monotonic(), self._called(calls.told, task, asked, words)
         answers = _collected(self._client, futures, tally)
-        kept = [*self._answered, *futures]
-        self._answered = kept if len(kept) < _ANSWERS and monotonic() - start < _SHORT else []
+        pending = [*self._answered, *futures]
+        self._answered = pending if len(pending) < _ANSWERS and monotonic() - start < _SHORT else []
         return answers
 
     def _called(
@@ -298,18 +298,18 @@ class DaskParts(RemoteParts):
         """Return one future per part; rows of a collection are read in the same graph, and are not kept."""
         from dask import delayed
 
-        message, made = call(work.task, self._rows, *work.words), delayed(run, pure=False)
-        asked = [made(message, number, *piece) for number, piece in enumerate(self._pieces)]
-        return silenced(lambda: list(self._client.compute(asked, retries=_RETRIES)))
+        message, task = call(work.task, self._rows, *work.words), delayed(run, pure=False)
+        tasks = [task(message, number, *piece) for number, piece in enumerate(self._pieces)]
+        return silenced(lambda: list(self._client.compute(tasks, retries=_RETRIES)))
 
 
 def outcome_of(client: Any, task: Callable[..., Any], *words: Any) -> Any:
     """Return what one task on some worker returns; a failure is raised in its own words, which name no value."""
     message = call(task, *words)
-    found = unpack(silenced(lambda: client.submit(calls.told, message, pure=False).result(), OUT_OF_REACH))
-    if isinstance(found, Failed):
-        raise Unsupported(found.reason)
-    return found
+    reply = unpack(silenced(lambda: client.submit(calls.told, message, pure=False).result(), OUT_OF_REACH))
+    if isinstance(reply, Failed):
+        raise Unsupported(reply.reason)
+    return reply
 
 
 def _mapped(client: Any, task: Callable[..., Any], *columns: Sequence[Any], **words: Any) -> list[Any]:
@@ -438,15 +438,15 @@ def _targets(X: Any, y: Any, parts: int) -> list[Any]:
     if hasattr(y, "chunks"):
         if y.ndim == 2 and y.numblocks[1] > 1:
             raise Unsupported("y must be one column of targets: several outputs are not supported")
-        known = hasattr(X, "chunks") and not any(map(math.isnan, (*X.chunks[0], *y.chunks[0])))
-        if known and sum(X.chunks[0]) != sum(y.chunks[0]):
+        is_sized = hasattr(X, "chunks") and not any(map(math.isnan, (*X.chunks[0], *y.chunks[0])))
+        if is_sized and sum(X.chunks[0]) != sum(y.chunks[0]):
             raise Unsupported("y must hold one target for each row of X")
-        found: list[Any] = (y.rechunk({0: X.chunks[0]}) if known else y).to_delayed().ravel().tolist()
+        columns: list[Any] = (y.rechunk({0: X.chunks[0]}) if is_sized else y).to_delayed().ravel().tolist()
     else:
-        found = _parts_of(y)
-    if len(found) != parts:
+        columns = _parts_of(y)
+    if len(columns) != parts:
         raise Unsupported(_UNLIKE)
-    return found
+    return columns
 
 
 def empty_like(frame: Any) -> Any:
@@ -491,12 +491,12 @@ class WorkersFiles(RemoteSource):
 
     def __init__(self, client: Any, paths: Any, separator: str | None) -> None:
         given = [str(path) for path in (paths if isinstance(paths, (list, tuple)) else [paths])]
-        found = outcome_of(client, describe, given, separator)
-        if not isinstance(found, FileTable):
+        table = outcome_of(client, describe, given, separator)
+        if not isinstance(table, FileTable):
             raise ClusterFailed("a worker cannot look at the files: nothing was charged")
-        super().__init__(client, [(pack(part),) for part in found.parts], found.rows)
-        self.names, self.files = found.names, found.sizes
-        self._stored = [pa.ipc.read_schema(pa.py_buffer(types)) for types in found.stored]
+        super().__init__(client, [(pack(part),) for part in table.parts], table.rows)
+        self.names, self.files = table.names, table.sizes
+        self._stored = [pa.ipc.read_schema(pa.py_buffer(types)) for types in table.stored]
 
     def stored(self, column: str) -> list[pa.DataType]:
         """How a column is stored in each file."""

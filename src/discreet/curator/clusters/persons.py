@@ -190,14 +190,14 @@ def gather_addressed(
     number: int, pieces: Iterable[tuple[int, Piece | Failed]], *, finish: Callable[[Persons], Any], parts: int
 ) -> list[Any]:
     """Make a new part of the pieces that came to it, in any order: one of each part that was read."""
-    found: dict[int, Piece | Failed] = {}
+    pieces_of: dict[int, Piece | Failed] = {}
     for _, piece in pieces:
         if isinstance(piece, Failed):
             return [piece]
-        found.setdefault(piece.number, piece)
-    if found.keys() != set(range(parts)):
+        pieces_of.setdefault(piece.number, piece)
+    if pieces_of.keys() != set(range(parts)):
         return [Failed(LOST)]
-    return [gather(number, finish, *(found[part] for part in range(parts)))]
+    return [gather(number, finish, *(pieces_of[part] for part in range(parts)))]
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,8 +304,8 @@ class EncodedRows:
         if how.counts and stream.checks is not None:
             nothing = np.empty((0, stream.checks.per_row), dtype=np.int64)
             columns["cells"], n_cells = np.concatenate([nothing, *cells]), stream.checks.size
-        kept = {name: column for name, column in columns.items() if column is not None}
-        return kept, None if hashes is None else hashes.sketch(), n_cells
+        present = {name: column for name, column in columns.items() if column is not None}
+        return present, None if hashes is None else hashes.sketch(), n_cells
 
 
 @dataclass(frozen=True)

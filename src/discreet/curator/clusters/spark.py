@@ -90,7 +90,7 @@ class SparkParts(RemoteParts):
             looks = context.defaultParallelism
             return dict(context.parallelize(range(looks), looks).map(look).collect())
 
-        return {worker: probed(told) for worker, told in silenced(looked, _CANNOT_RUN).items()}
+        return {worker: probed(report) for worker, report in silenced(looked, _CANNOT_RUN).items()}
 
     def count(self) -> int:
         """Return the number of rows, counted by Spark; of persons, where there are any."""
@@ -111,9 +111,9 @@ class SparkParts(RemoteParts):
         run = calls.on_batches(message, self._types)
 
         def planned() -> Any:
-            made = self._frame.mapInArrow(run, calls.PACKED).rdd.map(calls.unpickled)
-            if made.getNumPartitions():
-                return made
+            parts = self._frame.mapInArrow(run, calls.PACKED).rdd.map(calls.unpickled)
+            if parts.getNumPartitions():
+                return parts
             nothing = calls.outcome(message, 0, self._types, iter(()))
             return self._frame.sparkSession.sparkContext.parallelize([nothing], 1)
 
