@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.curator import Measurement, SeededEntropy, SystemEntropy, chacha20_words, observe, use_entropy
 from discreet.json_schemas import Json
@@ -36,7 +35,6 @@ Fit = Callable[..., Any]
 """Takes X, y and perhaps groups; returns what it fitted."""
 Seen = dict[tuple[int, int], tuple[object, object]]
 """Pairs that were compared, by their ids."""
-"""Called with (X, y, groups); returns the fitted object."""
 
 
 @lru_cache(maxsize=512)  # a series of replays with one seed asks for the same words again and again
@@ -261,6 +259,9 @@ def _mangled(name: str, kind: type) -> str:
 CHOICES = ("linf", "range")
 """Norms of measurements that are choices: their answer is an index, not a sum with noise."""
 
+OUTPUTS = ("attribute", "queries", "lattice", "noise", "sensitivity")
+"""Kinds of findings about what a fit gives out, not what it says."""
+
 _CHANCE = 1e-9
 """Two noises may be equal by chance where that is likelier than this; then whole answers are compared."""
 
@@ -373,12 +374,9 @@ def replay(
         # imports and compilers speak on a first run only; and a fit that differs from itself is another fault
         again = run(fit, data, seed=seed, forced=first.released)
         firsts.append(again)
-        moved = [
-            finding for finding in findings if finding.kind == "sensitivity"
-        ]  # no rerun takes back a sum that was made
-        findings = [
-            Finding("unstable", str(finding)) for finding in _compare(again, first, private) if _is_output(finding)
-        ]
+        moved = [finding for finding in findings if finding.kind == "sensitivity"]  # no rerun takes a sum back
+        unstable = [finding for finding in _compare(again, first, private) if finding.kind in OUTPUTS]
+        findings = [Finding("unstable", str(finding)) for finding in unstable]
         findings = list(_compare(again, second, private)) + (findings if not again.raised else [])
         findings = list(dict.fromkeys([*moved, *findings]))
     findings += [*_vacuous(first), *_unpaid(first, Neighbors(relation))]
@@ -395,30 +393,7 @@ def assert_replay(
     private: Sequence[str] = (),
     seed: int = 0,
 ) -> ReplayReport:
-    """Raise an AssertionError with the findings of ``replay``, if there are any.
-
-    Parameters
-    ----------
-    fit : callable
-        As in ``replay``.
-    data, neighbor : sequence
-        As in ``replay``.
-    relation : str, default="replace_one"
-        As in ``replay``.
-    private : sequence of str, default=()
-        As in ``replay``.
-    seed : int, default=0
-        As in ``replay``.
-
-    Returns
-    -------
-    ReplayReport
-        Without findings.
-
-    Raises
-    ------
-    AssertionError
-        If something differs.
+    """Return the report of ``replay``, which takes the same arguments; raise an AssertionError if it has findings.
 
     Examples
     --------
@@ -429,10 +404,7 @@ def assert_replay(
     >>> assert_replay(model.fit, (np.eye(3), np.zeros(3)), (np.eye(3), np.array([1.0, 0, 0]))).releases > 0
     True
     """
-    report = replay(fit, data, neighbor, relation, private=private, seed=seed)
-    if not report.ok:
-        raise AssertionError(str(report))
-    return report
+    return _without_findings(replay(fit, data, neighbor, relation, private=private, seed=seed))
 
 
 def fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> ReplayReport:
@@ -473,26 +445,7 @@ def fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> ReplayRep
 
 
 def assert_fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> ReplayReport:
-    """Raise an AssertionError if ``fresh_noise`` finds noise that is missing or comes twice.
-
-    Parameters
-    ----------
-    fit : callable
-        As in ``replay``.
-    data : sequence
-        (X, y) or (X, y, groups).
-    runs : int, default=2
-        How many fits are compared.
-
-    Returns
-    -------
-    ReplayReport
-        Without findings.
-
-    Raises
-    ------
-    AssertionError
-        If noise is missing or comes twice.
+    """Return the report of ``fresh_noise``, which takes the same arguments; raise an AssertionError if it has findings.
 
     Examples
     --------
@@ -503,7 +456,10 @@ def assert_fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> Re
     >>> assert_fresh_noise(model.fit, (np.eye(3), np.zeros(3))).ok
     True
     """
-    report = fresh_noise(fit, data, runs=runs)
+    return _without_findings(fresh_noise(fit, data, runs=runs))
+
+
+def _without_findings(report: ReplayReport) -> ReplayReport:
     if not report.ok:
         raise AssertionError(str(report))
     return report
@@ -537,10 +493,6 @@ def _compare(first: Transcript, second: Transcript, private: Sequence[str]) -> I
             yield Finding("attribute", f"{path or 'the fitted object'}: {what}")
 
 
-def _is_output(finding: Finding) -> bool:
-    return finding.kind in ("attribute", "queries", "lattice", "noise", "sensitivity")
-
-
 def _alike(a: Measurement, b: Measurement) -> bool:
     return (a.query, a.norm, a.exact.shape, a.exact.dtype) == (b.query, b.norm, b.exact.shape, b.exact.dtype)
 
@@ -556,7 +508,7 @@ def _queries(first: list[Measurement], second: list[Measurement]) -> Iterator[Fi
             yield Finding("lattice", f"release {index} ({a.query}) has another lattice or factor")
         elif a.norm not in CHOICES and (a.noisy - a.exact != b.noisy - b.exact).any():
             yield Finding("noise", f"the noise of release {index} ({a.query}) depends on the data")
-        if _exceeds(a, b):
+        if _norm_squared(_moved(a, b), a.norm) > _allowed(a, b) ** 2:
             ratio = _ratio(a, b)
             yield Finding("sensitivity", f"release {index} ({a.query}) moves by {ratio:.6g} of its sensitivity")
 
@@ -583,10 +535,6 @@ def _allowed(a: Measurement, b: Measurement) -> int | Fraction:
     return min(a.factor * a.unit.bound, b.factor * b.unit.bound)
 
 
-def _exceeds(a: Measurement, b: Measurement) -> bool:
-    return _norm_squared(_moved(a, b), a.norm) > _allowed(a, b) ** 2
-
-
 def _ratio(a: Measurement, b: Measurement) -> float:
     return math.sqrt(Fraction(_norm_squared(_moved(a, b), a.norm)) / _allowed(a, b) ** 2)
 
@@ -611,8 +559,8 @@ def _unpaid(transcript: Transcript, relation: Neighbors) -> Iterator[Finding]:
         return
     if certificate.neighbors != relation:
         yield Finding("price", f"the certificate is for {certificate.neighbors}, not for {relation}")
-    claimed = [multiplier for event in certificate.events for multiplier in _multipliers(event)]
-    if None in claimed:
+    claimed = [multiplier for event in certificate.events for multiplier in [event.multiplier] * event.count]
+    if None in claimed:  # an event that says nothing of noise
         return
     realized = sorted(_realized(measurement) for measurement in transcript.measurements if not _is_draw(measurement))
     if len(realized) > len(claimed):
@@ -631,8 +579,3 @@ def _realized(measurement: Measurement) -> Fraction:
     m = measurement.unit.m
     spread = 2 if measurement.norm == "linf" else 1
     return Fraction(0 if m is None else 1 << m) / (spread * measurement.factor * measurement.unit.bound)
-
-
-def _multipliers(event: Event) -> list[Any]:
-    """The noise multipliers that an event pays for; None where it says nothing of noise."""
-    return [event.multiplier] * event.count

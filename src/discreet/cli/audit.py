@@ -54,17 +54,12 @@ def named(solver: str) -> "SolverCase":
     return solver_case(solver)
 
 
-def claim(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return a claim that could be refuted."""
-    check_claim(epsilon, delta)
-    return epsilon, delta
-
-
 def fitted_claim(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the same for whole fits, whose bounds go by way of concentrated DP: it has nothing to say of delta = 0."""
+    """Return a claim of whole fits, whose bounds go by way of concentrated DP: it has nothing to say of delta = 0."""
     if delta == 0:
         raise Refused("--delta must be above 0 for whole fits: use `discreet audit gradient --mechanism laplace`")
-    return claim(epsilon, delta)
+    check_claim(epsilon, delta)
+    return epsilon, delta
 
 
 def sure(confidence: float) -> float:
@@ -145,13 +140,13 @@ def replay(
     data. It cannot see whether the noise has the right law (`discreet selftest` and `discreet audit gradient` do),
     nor time and memory. The sampler of `exponential` has no sum under noise: audit its model.
     """
-
-    chosen = [named(result) for result in solver] if solver else [result for result in solver_cases() if result.replays]
+    check_claim(epsilon, delta)
+    chosen = [named(name) for name in solver] if solver else [case for case in solver_cases() if case.replays]
     audits: list[Audit] = []
     with counted("Replaying", len(chosen) * len(neighbors or Neighbors)) as done:
         for subject in chosen:
             for relation in neighbors or tuple(Neighbors):
-                result = _replayed(subject, relation, claim(epsilon, delta), persons, skips=not solver)
+                result = _replayed(subject, relation, (epsilon, delta), persons, skips=not solver)
                 audits += [] if result is None else [result]
                 done(1)
     if as_json:
@@ -227,7 +222,7 @@ def gradient(
     from discreet.audit import gradient as audit_gradient
 
     checked, path = sure(confidence), drawable(figure)
-    epsilon, delta = claim(epsilon, delta)
+    check_claim(epsilon, delta)
     with waiting("Releasing gradients"):
         result = audit_gradient(
             epsilon, delta, neighbors=str(neighbors), mechanism=mechanism, runs=runs, confidence=checked
@@ -303,7 +298,7 @@ def one_run(
     from discreet.audit import one_run as audit_one_run
 
     checked, path = sure(confidence), drawable(figure)
-    epsilon, delta = claim(epsilon, delta)
+    check_claim(epsilon, delta)
     with waiting("Releasing one gradient"):
         result = audit_one_run(epsilon, delta, neighbors=str(neighbors), canaries=canaries, confidence=checked)
     _tell(result, as_json, path)
