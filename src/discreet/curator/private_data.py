@@ -285,7 +285,14 @@ class PrivateData:
         if isinstance(self.__rows, ArrayRows):
             X, groups = self.__rows.X, self.__rows.groups
             X = admission.canonical(X).toarray() if self.__rows.is_sparse and not self.__is_sparse else X
-            targets, weights = self.__targets(self.__rows, loss)
+            beside = {name: admission.numbers(column) for name, column in self.__rows.beside.items()}
+            if loss.task != "classification":
+                y = admission.numbers(self.__rows.y)
+            elif self.bounds.classes is None:
+                raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
+            else:
+                y = admission.class_indices(self.__rows.y, self.bounds.classes)
+            targets, weights = self.__target_scaling(loss).placed(y, **beside)
             records = admission.admit(X, targets, self.scaling, groups, storage=self.__storage, weights=weights)
             self.recognize(reservation)
             return engine_of(records)
@@ -414,14 +421,6 @@ class PrivateData:
         if self.__has_offsets and self.bounds.offsets is not None:
             return loss.offset_target_range(self.bounds.target, self.bounds.offsets)
         return self.bounds.target
-
-    def __targets(self, rows: ArrayRows, loss: Loss) -> tuple[Floats, Floats | None]:
-        beside = {name: admission.numbers(column) for name, column in rows.beside.items()}
-        if loss.task != "classification":
-            return self.__target_scaling(loss).placed(admission.numbers(rows.y), **beside)
-        if self.bounds.classes is None:
-            raise MissingBounds("the classes are not declared: write Bounds(..., classes=(0, 1))")
-        return self.__target_scaling(loss).placed(admission.class_indices(rows.y, self.bounds.classes), **beside)
 
     def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
         ends = self.bounds.offsets if self.__has_offsets else None

@@ -143,16 +143,6 @@ class Entry:
     left: int
 
 
-def schedule(plan: Plan) -> dict[str, list[Entry]]:
-    """Return the entries of each query, in the order of the plan; an adaptive plan has one for each."""
-    entries: dict[str, list[Entry]] = {}
-    for release in plan.releases:
-        entries.setdefault(release.query, []).append(Entry(release, release.count))
-    if isinstance(plan, AdaptivePlan) and any(len(some) > 1 for some in entries.values()):
-        raise PlanViolation("an adaptive plan names each query once: merge the releases of one query")
-    return entries
-
-
 class Session:
     """The private side of a curator. It spends first; a sum's noise is drawn before records are read.
 
@@ -176,7 +166,11 @@ class Session:
         self.see(engine, domain)
         check_answers_match_prices(plan, budget)
         self.entropy = current_entropy()
-        self._schedule = schedule(plan)
+        self._schedule: dict[str, list[Entry]] = {}  # each query's entries, in the order of the plan
+        for release in plan.releases:
+            self._schedule.setdefault(release.query, []).append(Entry(release, release.count))
+        if isinstance(plan, AdaptivePlan) and len(self._schedule) < len(plan.releases):
+            raise PlanViolation("an adaptive plan names each query once: merge the releases of one query")
         self.lock = threading.RLock()
         self._process = os.getpid()
         self._units: dict[tuple[str, float, float, int | Fraction, int], Unit] = {}
@@ -213,7 +207,8 @@ class Session:
         """
         if os.getpid() != self._process:
             raise PlanViolation("a curator answers in the process that opened it: open the data in each")
-        entry = self._next(query)
+        entries = self._schedule.get(query, [])
+        entry = next((entry for entry in entries if entry.left > 0), entries[-1] if entries else None)
         has_noise = entry is not None and entry.left > 0 and entry.release.mechanism == "additive"  # fixed by the plan
         fixed = rho is None and (self.filter is None or has_noise)
         if entry is None or (fixed and entry.left < count):
@@ -232,11 +227,6 @@ class Session:
             self.filter.charge(query, self._fixed_rho(release, count))
         entry.left -= count
         return release
-
-    def _next(self, query: str) -> "Entry | None":
-        """Return the entry of the plan that answers next: the first with answers left, else the last."""
-        entries = self._schedule.get(query, [])
-        return next((entry for entry in entries if entry.left > 0), entries[-1] if entries else None)
 
     def _fixed_rho(self, release: Release, count: int) -> float:
         """What Gaussian answers with the planned noise cost, rounded up; any number where nothing is limited."""

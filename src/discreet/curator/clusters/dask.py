@@ -379,7 +379,7 @@ class DaskRows(StreamElsewhere):
             target = y
             if list(sample.columns).count(y) != 1:
                 raise Unsupported(f"X has no column {y!r}, or has it twice")
-            self.target_kinds = admission.target_kinds(sample[y])
+            self.target_kinds = admission.kinds_of(sample[y])
             sample = sample.drop(columns=[y])
         else:
             self.target_kinds = [admission.kind_of(y.dtype)] if hasattr(y, "dtype") else []

@@ -108,9 +108,9 @@ def two_dimensional(X: Table) -> Table:
 
 
 def kinds_of(table: Table) -> list[str]:
-    """Return the kinds of types that a container declares, one per column where it has columns."""
-    dtypes = table.dtypes if hasattr(table, "iloc") and table.ndim == 2 else [table.dtype]
-    return [kind_of(dtype) for dtype in dtypes]
+    """Return the kinds of types that a container declares, one per column where it has columns; none for a list."""
+    dtypes = table.dtypes if hasattr(table, "iloc") and table.ndim == 2 else [getattr(table, "dtype", None)]
+    return [kind_of(dtype) for dtype in dtypes if dtype is not None]
 
 
 def kind_of(dtype: Any) -> str:
@@ -188,19 +188,13 @@ def one_dimensional(y: Table) -> Array:
     if not (hasattr(y, "__array__") or hasattr(y, "__len__")):
         raise Unsupported("y must hold one target for each row of X")
     array = cells_of(y) if getattr(y, "ndim", 1) == 1 else np.asarray(y)
-    if any(kind in _NEVER for kind in (array.dtype.kind, *target_kinds(y))):
+    if any(kind in _NEVER for kind in (array.dtype.kind, *kinds_of(y))):
         raise Unsupported("targets must be real numbers or labels: complex, date and structured ones are not supported")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise Unsupported("y must be one column of targets: several outputs are not supported")
     return array
-
-
-def target_kinds(y: Table) -> list[str]:
-    """Return the kind of type that targets are declared to have; nothing where the container declares none."""
-    y = container_of(y)
-    return kinds_of(y) if hasattr(y, "dtype") or hasattr(y, "dtypes") else []
 
 
 def check_targets(kinds: Sequence[str], classes: Sequence[object] | None) -> None:
