@@ -129,11 +129,6 @@ class Bounds:
         names : sequence of str, default=None
             Their names, where bounds are declared by name.
 
-        Returns
-        -------
-        tuple of ndarray
-            Lower and upper bounds.
-
         Raises
         ------
         MissingBounds
@@ -167,11 +162,6 @@ class Bounds:
     def to_dict(self) -> Json:
         """Return the declared facts in plain types, those that were not declared left out: for certificates.
 
-        Returns
-        -------
-        dict
-            Name -> value.
-
         Examples
         --------
         >>> Bounds(1.0, n=100).to_dict()
@@ -189,11 +179,6 @@ class Bounds:
         ----------
         **facts : dict
             Fields of ``Bounds``.
-
-        Returns
-        -------
-        Bounds
-            The copy.
 
         Examples
         --------

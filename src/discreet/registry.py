@@ -114,11 +114,6 @@ class Registry(Generic[C]):
         name : str
             Letters, digits, - and _; what files, estimators and commands call the class by.
 
-        Returns
-        -------
-        callable
-            The decorator, which returns the class as it is.
-
         Raises
         ------
         Unsupported

@@ -302,11 +302,6 @@ class Certificate:
         size : int
             How many.
 
-        Returns
-        -------
-        tuple of float
-            Epsilon and delta.
-
         Examples
         --------
         >>> round(certificate.group(2)[0], 6)
@@ -353,11 +348,6 @@ class Certificate:
         and counts that were estimated with privacy budget; of which columns they are is in it. A new field is in it
         unless it is named there.
 
-        Returns
-        -------
-        str
-            64 hexadecimal digits.
-
         Examples
         --------
         >>> len(certificate.public_digest())
@@ -372,11 +362,6 @@ class Certificate:
 
     def to_json(self) -> str:
         """Return the certificate as JSON: sorted, without NaN or infinity as numbers, floats exact.
-
-        Returns
-        -------
-        str
-            The text.
 
         Examples
         --------
@@ -401,11 +386,6 @@ class Certificate:
         ----------
         text : str
             The JSON.
-
-        Returns
-        -------
-        Certificate
-            The certificate.
 
         Raises
         ------
@@ -442,11 +422,6 @@ class Certificate:
     def text(self) -> str:
         """Return the certificate for a person.
 
-        Returns
-        -------
-        str
-            Several lines.
-
         Examples
         --------
         >>> "PRIVATE" in certificate.text()
@@ -456,11 +431,6 @@ class Certificate:
 
     def summary(self) -> str:
         """Return what matters first, for a person.
-
-        Returns
-        -------
-        str
-            The headline, the claim and what it does not cover.
 
         Examples
         --------

@@ -41,11 +41,6 @@ def basic_composition(claims: Iterable[tuple[float, float]]) -> tuple[float, flo
     claims : iterable of (float, float)
         Each mechanism's epsilon and delta, equal or not.
 
-    Returns
-    -------
-    (float, float)
-        Epsilon and delta of all.
-
     Examples
     --------
     >>> from discreet.accounting import basic_composition
@@ -73,11 +68,6 @@ def advanced_composition(epsilon: float, delta: float, count: int, slack: float)
     slack : float
         What the theorem adds to delta.
 
-    Returns
-    -------
-    (float, float)
-        Epsilon and delta of all.
-
     Examples
     --------
     >>> from discreet.accounting import advanced_composition
@@ -103,11 +93,6 @@ def heterogeneous_composition(claims: Iterable[tuple[float, float]], slack: floa
         Each mechanism's epsilon and delta, equal or not.
     slack : float
         What the theorem adds to delta.
-
-    Returns
-    -------
-    (float, float)
-        Epsilon and delta of all.
 
     Examples
     --------
@@ -137,11 +122,6 @@ def advanced_share(epsilon: float, count: int, slack: float) -> float:
         T, how many.
     slack : float
         What is added to the sum of deltas.
-
-    Returns
-    -------
-    float
-        Epsilon of one.
 
     Raises
     ------
@@ -208,11 +188,6 @@ def lecture_epsilon(rho: float, count: int, delta: float) -> float:
     delta : float
         Of the guarantee.
 
-    Returns
-    -------
-    float
-        Epsilon.
-
     Examples
     --------
     >>> from discreet.accounting import Plan, Release, lecture_epsilon, price
@@ -240,11 +215,6 @@ def records_for_uniform_convergence(candidates: int, alpha: float, beta: float) 
     beta : float
         The probability of failure.
 
-    Returns
-    -------
-    int
-        The least such number of independent records.
-
     Examples
     --------
     >>> from discreet.accounting import records_for_uniform_convergence
@@ -266,11 +236,6 @@ def population_gap(n: int, candidates: int, beta: float) -> float:
         |C|, fixed before the records are read.
     beta : float
         The probability of failure.
-
-    Returns
-    -------
-    float
-        How far any candidate's mean loss, within [0, 1], is from its population's.
 
     Examples
     --------
@@ -316,11 +281,6 @@ def composed_epsilon(
         What else was released, such as a certificate's ``events``.
     neighbors : Neighbors or str, default="replace_one"
         The relation.
-
-    Returns
-    -------
-    float
-        Epsilon.
 
     Raises
     ------

@@ -353,11 +353,6 @@ def replay(
     seed : int, default=0
         Of the samples.
 
-    Returns
-    -------
-    ReplayReport
-        What differs.
-
     Examples
     --------
     >>> import numpy as np
@@ -418,11 +413,6 @@ def fresh_noise(fit: Fit, data: Sequence[object], *, runs: int = 2) -> ReplayRep
         (X, y) or (X, y, groups).
     runs : int, default=2
         How many fits are compared.
-
-    Returns
-    -------
-    ReplayReport
-        Noise that is missing or comes twice.
 
     Examples
     --------

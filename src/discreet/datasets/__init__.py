@@ -79,11 +79,6 @@ class Table:
 def codebook_bounds() -> Bounds:
     """Return the public ranges, in the columns' order, and the two classes of the outcome.
 
-    Returns
-    -------
-    Bounds
-        What is publicly known of the stays.
-
     Examples
     --------
     >>> from discreet.datasets import codebook_bounds
@@ -197,11 +192,6 @@ _EMPTY_EVERY = 17  # stays without a body mass index
 def schema_text() -> str:
     """Return what is publicly known of the file, as its owner would write it.
 
-    Returns
-    -------
-    str
-        A schema in TOML.
-
     Examples
     --------
     >>> from discreet import Schema
@@ -220,11 +210,6 @@ def write_csv(table: Table, path: Path) -> Path:
     table : Table
         The stays.
     path : Path
-        The file.
-
-    Returns
-    -------
-    Path
         The file.
 
     Examples

@@ -369,11 +369,6 @@ class Summary(Tabular, ColumnEffects):
         standard_error : float
             What is wished for.
 
-        Returns
-        -------
-        float
-            The epsilon.
-
         Raises
         ------
         Unsupported
@@ -436,11 +431,6 @@ class Summary(Tabular, ColumnEffects):
         ax : matplotlib Axes, default=None
             Where to draw; None: on a new figure.
 
-        Returns
-        -------
-        matplotlib Axes
-            With the picture.
-
         Raises
         ------
         Unsupported
@@ -463,11 +453,6 @@ class Summary(Tabular, ColumnEffects):
         level : float, default=None
             That of the intervals; None: the summary's.
 
-        Returns
-        -------
-        tuple of ndarray
-            Values, lower and upper ends.
-
         Examples
         --------
         >>> import numpy as np
@@ -483,11 +468,6 @@ class Summary(Tabular, ColumnEffects):
 
     def cells(self) -> list[list[str]]:
         """Return the table as texts, the headings first.
-
-        Returns
-        -------
-        list of list of str
-            One list per row.
 
         Examples
         --------

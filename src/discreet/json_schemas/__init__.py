@@ -22,11 +22,6 @@ def json_schema(name: str) -> Json:
         Of ``certificate.json``, an entry of the deployments registry, a line of ``discreet budget export``, what
         ``discreet budget show --json`` prints, ``manifest.json``, and ``schema.toml`` as plain values.
 
-    Returns
-    -------
-    dict
-        The schema.
-
     Examples
     --------
     >>> from discreet.json_schemas import json_schema

@@ -274,11 +274,6 @@ class Ledger:
         address : str or Path
             As in the constructor.
 
-        Returns
-        -------
-        Ledger
-            The ledger.
-
         Examples
         --------
         >>> Ledger.create(":memory:").accounts()
@@ -317,7 +312,7 @@ class Ledger:
         neighbors: Neighbors | str | None = None,
         unit: str | None = None,
     ) -> Account:
-        """Register a data set with a cap on all that is ever released of it; or change the cap's epsilon.
+        """Register a data set with a cap on all that is ever released, or change its epsilon; return the account.
 
         Parameters
         ----------
@@ -332,11 +327,6 @@ class Ledger:
             The relation of the guarantee: ``"replace_one"`` by default. It cannot be changed.
         unit : {"record", "person"}, default=None
             Whom it protects: ``"record"`` by default. It cannot be changed.
-
-        Returns
-        -------
-        Account
-            The state of the account.
 
         Raises
         ------
@@ -372,7 +362,7 @@ class Ledger:
             return next(account for account in changed if account.name == dataset)
 
     def divide(self, dataset: str, parts: Sequence[str]) -> list[Account]:
-        """Declare disjoint parts of a data set, each with an account: what is spent on one costs the others nothing.
+        """Return accounts of disjoint parts of a data set: what is spent on one costs the others nothing.
 
         Anyone who is in one part is in no other, so that only charges to that part and to the whole concern them
         (parallel composition). It is the owner's declaration. It holds where the part follows from who somebody is;
@@ -385,11 +375,6 @@ class Ledger:
             The whole.
         parts : sequence of str
             Names of the parts.
-
-        Returns
-        -------
-        list of Account
-            Their accounts.
 
         Raises
         ------
@@ -446,7 +431,7 @@ class Ledger:
         about: str = "",
         certificates: Sequence[Certificate] = (),
     ) -> Reservation:
-        """Charge a plan to a data set; when this returns, the charge is durable.
+        """Charge a plan to a data set, and return the charge, which is durable then.
 
         Parameters
         ----------
@@ -466,11 +451,6 @@ class Ledger:
         certificates : sequence of Certificate, default=()
             The certificates of which one will be issued, as far as they are known before records are read. Their
             digests are chained with the charge, so that ``verify`` finds a certificate that was changed.
-
-        Returns
-        -------
-        Reservation
-            The charge.
 
         Raises
         ------
@@ -551,11 +531,6 @@ class Ledger:
         dataset : str
             Its registered name.
 
-        Returns
-        -------
-        Account
-            Its cap, and what was spent of it.
-
         Examples
         --------
         >>> ledger.account("census").charges
@@ -566,11 +541,6 @@ class Ledger:
 
     def accounts(self) -> list[Account]:
         """Return all accounts, by name.
-
-        Returns
-        -------
-        list of Account
-            The accounts.
 
         Examples
         --------

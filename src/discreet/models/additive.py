@@ -87,11 +87,6 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
 
-        Returns
-        -------
-        CurveFeatures
-            Itself.
-
         Examples
         --------
         >>> curves.fit([[50, 0.5]]).n_features_in_
@@ -239,11 +234,6 @@ class _Additive(Shown, NamedParameters, Charged):
             The person behind each row, where a person has several: the guarantee is then for persons.
         charge_id : str, default=None
             A name for this fit in the ledger: asked again, it is charged once and gives the same model.
-
-        Returns
-        -------
-        estimator
-            Itself, fitted.
 
         Raises
         ------
@@ -448,11 +438,6 @@ class DPAdditiveClassifier(ExactScore, ClassifierMixin, _Additive):
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Records that the caller may see.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores.
 
         Examples
         --------

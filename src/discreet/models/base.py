@@ -255,11 +255,6 @@ class Exported:
         path : str or Path
             The file; it is written whole or not at all.
 
-        Returns
-        -------
-        Path
-            The file.
-
         Raises
         ------
         Unsupported
@@ -404,11 +399,6 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
             the logarithm of the exposure of a count.
         charge_id : str, default=None
             A name for this fit in the ledger: asked again, it is charged once and gives the same model.
-
-        Returns
-        -------
-        estimator
-            Itself, fitted.
 
         Raises
         ------
@@ -763,11 +753,6 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         ----------
         path : str or Path
             The file; it is written whole or not at all.
-
-        Returns
-        -------
-        Path
-            The file.
 
         Examples
         --------

@@ -154,11 +154,6 @@ def load(path: str | Path) -> DPLinearModel:
     path : str or Path
         The file.
 
-    Returns
-    -------
-    estimator
-        The fitted model.
-
     Raises
     ------
     UnreadableModel

@@ -448,11 +448,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         X, y, groups : array-like
             Records, targets, and the person behind each row, where a person has several.
 
-        Returns
-        -------
-        DPRandomizedSearch
-            Itself, fitted.
-
         Examples
         --------
         >>> search.fit(X, y, groups=np.arange(200) // 2).certificate_.unit
@@ -565,11 +560,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         n, n_features : int
             The size of the table that is planned.
 
-        Returns
-        -------
-        Offer
-            As ``quote``.
-
         Examples
         --------
         >>> search.offer(10_000, 2).run.epsilon < 2.0
@@ -597,11 +587,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         X, y : array-like
             Public records and their targets.
 
-        Returns
-        -------
-        float
-            The score.
-
         Examples
         --------
         >>> import warnings
@@ -618,11 +603,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         Parameters
         ----------
         path : str or Path
-            The file.
-
-        Returns
-        -------
-        Path
             The file.
 
         Examples
@@ -867,11 +847,6 @@ class TableSearch(Shown, BaseEstimator):
         ----------
         data : data frame, path or list of paths
             The table, with its target.
-
-        Returns
-        -------
-        TableSearch
-            Itself, fitted.
 
         Examples
         --------

@@ -172,11 +172,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         charge_id : str, default=None
             A name for this fit in the ledger: asked again, it is charged once and gives the same model.
 
-        Returns
-        -------
-        TableModel
-            Itself, fitted.
-
         Raises
         ------
         BudgetExceeded
@@ -274,11 +269,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         data : data frame, path or list of paths
             The table, with its target.
 
-        Returns
-        -------
-        TableStream
-            The rows; they are read when they are scored.
-
         Examples
         --------
         >>> model.rows(table).shape
@@ -314,11 +304,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         folder : str or Path
             A place where there is nothing yet.
 
-        Returns
-        -------
-        Path
-            The folder.
-
         Examples
         --------
         >>> import tempfile
@@ -339,11 +324,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         ----------
         folder : str or Path
             What was given to ``save``.
-
-        Returns
-        -------
-        TableModel
-            The fitted model.
 
         Raises
         ------
@@ -455,11 +435,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         ----------
         data : data frame, path or list of paths
             The table, with its target.
-
-        Returns
-        -------
-        TableStream
-            The rows, unread.
 
         Raises
         ------
@@ -577,11 +552,6 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
             The table.
         y : None
             Ignored.
-
-        Returns
-        -------
-        SchemaEncoder
-            Itself.
 
         Examples
         --------

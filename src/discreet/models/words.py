@@ -205,11 +205,6 @@ class NamedParameters:
         **params : dict
             Parameters of the constructor.
 
-        Returns
-        -------
-        estimator
-            Itself.
-
         Examples
         --------
         >>> model.set_params(epsilon=2.0).epsilon

@@ -213,11 +213,6 @@ class Schema:
         ranges : dict
             Column -> (low, high).
 
-        Returns
-        -------
-        Schema
-            The copy.
-
         Examples
         --------
         >>> schema.with_ranges({"age": (0, 99)}).columns["age"].range
@@ -238,11 +233,6 @@ class Schema:
         ----------
         knots : int
             Evenly spaced knots of each, the ends of its range counted.
-
-        Returns
-        -------
-        Schema
-            The copy.
 
         Examples
         --------
@@ -326,11 +316,6 @@ class Schema:
         stored : dict
             The keys of the file.
 
-        Returns
-        -------
-        Schema
-            The schema.
-
         Raises
         ------
         SchemaError
@@ -410,11 +395,6 @@ class Schema:
         text : str
             The file's text.
 
-        Returns
-        -------
-        Schema
-            The schema.
-
         Examples
         --------
         >>> Schema.from_toml("[columns.age]\\nrange = [18, 110]").columns["age"].range
@@ -430,11 +410,6 @@ class Schema:
         ----------
         path : str or Path
             The file.
-
-        Returns
-        -------
-        Schema
-            The schema.
 
         Raises
         ------
@@ -464,11 +439,6 @@ class Schema:
     def to_toml(self) -> str:
         """Return the schema as TOML, which ``from_toml`` reads back.
 
-        Returns
-        -------
-        str
-            The text.
-
         Examples
         --------
         >>> Schema.from_toml(schema.to_toml()) == schema
@@ -479,11 +449,6 @@ class Schema:
 
     def to_dict(self) -> Json:
         """Return the schema as plain values, as in TOML: what ``from_dict`` reads.
-
-        Returns
-        -------
-        dict
-            The keys of the file.
 
         Examples
         --------
