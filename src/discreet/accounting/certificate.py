@@ -77,7 +77,8 @@ class Checked:
             for name, counts in self.columns.items()
             for what, count in counts.items()
         ]
-        noticeable = [(count, text) for count, text in candidates if self._stands_out(count)]
+        least = max(_SURE * self.noise, 0.0 if self.n is None else _MANY * self.n)
+        noticeable = [(count, text) for count, text in candidates if count > least]
         return [text for _, text in sorted(noticeable, key=lambda item: -item[0])]
 
     @property
@@ -96,9 +97,6 @@ class Checked:
         if not self.alarms:
             return [f"No column has noticeably many invalid cells (counts are accurate to about ± {self._within})."]
         return [*(f"{alarm}." for alarm in self.alarms), f"Compare schema and table; {self.scale}."]
-
-    def _stands_out(self, count: float) -> bool:
-        return count > max(_SURE * self.noise, 0.0 if self.n is None else _MANY * self.n)
 
     def _about(self, count: float) -> str:
         if self.n is None:
@@ -334,7 +332,9 @@ class Certificate:
         if not self.epsilon >= price.epsilon * (1 - 1e-12):
             raise AccountingError("the certificate claims less epsilon than its events cost: do not rely on it")
         for name, stated in self.accountants.items():
-            if name not in price.accountants or not _close(stated, price.accountants[name]):
+            if name not in price.accountants or not math.isclose(
+                stated, price.accountants[name], rel_tol=1e-6, abs_tol=1e-9
+            ):
                 raise AccountingError("the certificate's accountants do not say what it reports: do not rely on it")
         spent = sum(Fraction(charge.rho) for charge in self.trace if charge.answered)
         if self.is_private and self.trace and spent > sum(Fraction(e.rho) for e in self.events if isinstance(e, ZCDP)):
@@ -455,10 +455,6 @@ def _is_reference(ledger: object) -> bool:
     return isinstance(ledger, dict) and {name: type(value) for name, value in ledger.items()} == kinds
 
 
-def _close(stated: float, computed: float) -> bool:
-    return stated == computed or math.isclose(stated, computed, rel_tol=1e-6, abs_tol=1e-9)
-
-
 Check = Callable[[object], bool]
 
 
@@ -525,10 +521,6 @@ def _are_settings(value: object) -> bool:
     return _object_of(_is_setting)(value)
 
 
-def _are_features(value: object) -> bool:
-    return _is_size(value) or _list_of(_is_range)(value) or _object_of(_is_range)(value)
-
-
 SCHEMA: Mapping[str, Check] = {
     "columns": _object_of(_is_table),
     "target": _is_table,
@@ -565,7 +557,7 @@ def _is_date(value: object) -> bool:
 
 FACTS: Mapping[str, Check] = {
     "n": _is_count,
-    "features": _are_features,
+    "features": lambda value: _is_size(value) or _list_of(_is_range)(value) or _object_of(_is_range)(value),
     "row_norm": lambda value: value is None or _is_size(value),
     "target": _is_range,
     "classes": _list_of(_is_scalar),

@@ -139,7 +139,7 @@ def _extreme_records(X: Table, y: Array, bounds: Bounds) -> Iterator[_Record]:
     yield _Record("small", high * _SMALL, first)
     yield _Record("zeros", np.zeros_like(high), last)
     yield _Record("far outside", (np.abs(high) + np.abs(low)) * _FAR, first)
-    largest = np.array([_largest(cell) for cell in cell_types(X)])
+    largest = np.array([np.finfo(cell if cell.kind == "f" else np.float64).max for cell in cell_types(X)])
     yield _Record("huge", largest, first)
     yield _Record("minus huge", -largest, last)
     yield _Record("infinite", np.full_like(high, np.inf), first)
@@ -153,10 +153,6 @@ def _extreme_records(X: Table, y: Array, bounds: Bounds) -> Iterator[_Record]:
     middle = len(y) // 2
     if len(y):
         yield _Record("twin of another", dense_row(X, middle), y[middle])
-
-
-def _largest(cell: CellType) -> Any:
-    return np.finfo(cell).max if cell.kind == "f" else np.finfo(np.float64).max
 
 
 def _extreme_targets(y: Array, bounds: Bounds) -> tuple[Any, Any]:

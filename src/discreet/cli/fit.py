@@ -203,7 +203,8 @@ def fit(
             return show_quote(chosen.quote(source), as_json, needs, explain=explain)
         if needs is not None:
             check_memory(needs)
-        page = (title or _title(chosen, table)) if report else ""
+        column = declared.target and declared.target.column
+        page = (title or f"A private model of {column}, from {table[0].name}") if report else ""
         with _written_to(out, chosen, page):
             chosen.fit(source, charge_id=charge_id)
         _show(chosen, out, as_json)
@@ -286,12 +287,6 @@ def _spent(model: "TableModel") -> "Spent | None":
 
     ledger, dataset = model.estimator_.ledger, model.estimator_.dataset
     return ledger.spent(dataset) if isinstance(ledger, Ledger) and dataset else None
-
-
-def _title(model: "TableModel", table: list[Path] | None) -> str:
-    assert table
-    assert model.schema.target is not None
-    return f"A private model of {model.schema.target.column}, from {table[0].name}"
 
 
 def _effects(model: "TableModel") -> str:

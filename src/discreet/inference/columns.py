@@ -105,7 +105,8 @@ class Vocabulary:
     def _hypothesis(self, text: str, hidden: Sequence[bool]) -> Hypotheses:
         places = self.structure.of_column(text)
         if not places and text not in self.names:
-            places = self._of_classes(text) or self.structure.of_term(text)
+            of_classes = [j for j, (_, name) in enumerate(self.blocks) if name == text]
+            places = of_classes or self.structure.of_term(text)
         if not places:
             row, value = self._equation(text)
             return Hypotheses(row[None, :], np.array([value]))
@@ -114,9 +115,6 @@ class Vocabulary:
             raise Unsupported(f"noise hides every effect of {text}: test others, or raise epsilon")
         rows = np.eye(len(self.names))[shown]
         return Hypotheses(rows, np.zeros(len(shown)), tuple(self.names[j] for j in places if hidden[j]))
-
-    def _of_classes(self, feature: str) -> list[int]:
-        return [j for j, (_, name) in enumerate(self.blocks) if name == feature]
 
     def _equation(self, text: str) -> tuple[Floats, float]:
         """Return the weights of a combination of effects, and the number that it is compared with."""

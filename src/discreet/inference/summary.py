@@ -616,7 +616,8 @@ class ReleasedColumns:
 
     def reason(self, places: Sequence[int]) -> str:
         """Return why noise hides the effect of some columns' product, and what would help."""
-        share = float(np.nanmin(self.shares[list(places)])) if len(places) and not self._are_numbers(places) else 1.0
+        shares = self.shares[list(places)]
+        share = 1.0 if np.isnan(shares).all() else float(np.nanmin(shares))  # numbers have none
         if share < RARE_CELL:
             few = "below 1%" if share < EMPTY_CELL else f"about {share:.0%}"
             return f"too few rows have it ({few}): merge it with another value, or use more rows or a larger epsilon"
@@ -628,9 +629,6 @@ class ReleasedColumns:
         if any(self.predicted[j] > DETERMINED for j in places):
             return "other columns nearly determine it: leave one of them out"
         return "the privacy noise is too large for it: use more rows, a larger epsilon or fewer columns"
-
-    def _are_numbers(self, places: Sequence[int]) -> bool:
-        return bool(np.isnan(self.shares[list(places)]).all())
 
 
 def _empty_cells(units: Units, effects: Effects, released: ReleasedColumns) -> list[str]:

@@ -60,7 +60,7 @@ def markdown_table(rows: Cells) -> str:
 
 def latex_table(rows: Cells, foot: int = 0) -> str:
     """Return a ``tabular`` that needs no package, with a line before its last ``foot`` rows."""
-    lines = [" & ".join(_latex(one_line(cell)) for cell in row) + r" \\" for row in rows]
+    lines = [" & ".join("".join(_LATEX.get(c, c) for c in one_line(cell)) for cell in row) + r" \\" for row in rows]
     begin, end = rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}", r"\end{tabular}"
     cut = len(lines) - foot
     below = [r"\hline", *lines[cut:]] if foot else []
@@ -99,10 +99,6 @@ def html_table(rows: Cells, notes: Mapping[str, str] | None = None, foot: int = 
         f'<table style="{_STYLES["table"]}">{caption}<thead>{line(rows[0], "th")}</thead>'
         f"<tbody>{''.join(lines[:cut])}</tbody><tfoot>{''.join(lines[cut:])}</tfoot></table>"
     )
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
 
 
 HIDDEN = f"{DASH} not shown: noise hides these effects (too few rows have them, or other columns nearly determine them)"

@@ -102,7 +102,7 @@ def from_formula(formula: str, codebook: object, weights: str | None = None) -> 
 
 def _without_offset(terms: list[list[str]], declared: Schema) -> tuple[list[list[str]], Offset | None]:
     """Return the terms without offset(...), and the offset that it declares; one at most, and alone in its term."""
-    offsets = [factors for factors in terms if any(_is_offset(factor) for factor in factors)]
+    offsets = [factors for factors in terms if any(factor.replace(" ", "").startswith("offset(") for factor in factors)]
     if not offsets:
         return terms, None
     if len(offsets) > 1 or len(offsets[0]) > 1:
@@ -119,10 +119,6 @@ def _without_offset(terms: list[list[str]], declared: Schema) -> tuple[list[list
     return [factors for factors in terms if factors is not offsets[0]], Offset(
         name, _range_of(name, declared), logarithm
     )
-
-
-def _is_offset(factor: str) -> bool:
-    return factor.replace(" ", "").startswith("offset(")
 
 
 def _range_of(name: str, declared: Schema) -> Range:

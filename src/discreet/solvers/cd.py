@@ -259,7 +259,7 @@ class CoordinateDescent(Configured):
         if self.schedule == "cyclic" and not given:
             blocks: Picks = []
             while len(blocks) < count:
-                order = _permutation(curator, p)
+                order = np.argsort(curator.public_integers(1 << 62, p), kind="stable")  # a uniform permutation
                 blocks += [order[first : first + size] for first in range(0, p, size)]
             return blocks[:count]
         weights = self._weights(smoothness)
@@ -351,8 +351,3 @@ def _weighted_order(curator: "Curator", weights: Floats) -> Integers:
     """Draw coordinates one after the other in proportion to their weights: by exponential arrival times."""
     points = (curator.public_integers(1 << 53, weights.size) + 0.5) / 2.0**53
     return np.argsort(-np.log(points) / weights, kind="stable")
-
-
-def _permutation(curator: "Curator", size: int) -> Integers:
-    """Draw a uniform public permutation."""
-    return np.argsort(curator.public_integers(1 << 62, size), kind="stable")

@@ -192,8 +192,21 @@ class Path:
         return self._averager.result
 
 
+class OpenSteps(Configured):
+    """Gradient methods whose clip and step, where they are left open, are for rows of typical length."""
+
+    clip: float | None
+    step_size: float | None
+
+    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
+        """Choose the clip and the step size, where they are left open, for rows of typical length."""
+        clip = typical_clip(domain, loss, budget) if self.clip is None else self.clip
+        step = typical_step(domain, loss, budget) if self.step_size is None else self.step_size
+        return replace(self, clip=clip, step_size=step)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True)
-class Descent(Configured):
+class Descent(OpenSteps):
     """The settings of gradient methods: see ``GradientDescent``."""
 
     n_steps: Count = 100
@@ -278,11 +291,3 @@ class Descent(Configured):
             return None
         noise, shrink = Noise.of(curator, "noisy_gradient"), 1.0 / (1.0 + step * penalty.strong_convexity)
         return DescentTrace(path.w.shape, step, clip, count, path.momenta, path.weights, noise, shrink)
-
-    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Choose the clip and the step size, where they are left open, for rows of typical length."""
-        return replace(
-            self,
-            clip=typical_clip(domain, loss, budget) if self.clip is None else self.clip,
-            step_size=typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
-        )

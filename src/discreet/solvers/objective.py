@@ -134,13 +134,11 @@ class ObjectivePerturbation(OneShot):
         if half is None:
             upper += 0.5 * smoothness * (2 * p**2 if budget.is_pure else p) * outside**2
         else:  # the perturbed minimizer is no minimum of F: L times the length of the second noise, at most
-            upper += lipschitz * self._second_length(p, half, pure=budget.is_pure) * outside
+            length = noise_lengths(p, pure=budget.is_pure, confidence=half)[0]
+            # Laplace entries' length is at most their sum's, a Gamma variable
+            upper += lipschitz * length * (math.sqrt(p) if budget.is_pure else 1.0) * outside
         trivial = excess_of_zeros(loss, domain, radius)
         return RiskBound(upper, min(lower, trivial), trivial, confidence)
-
-    def _second_length(self, size: int, confidence: float, *, pure: bool) -> float:
-        """Return a quantile of the second noise's length; Laplace entries' is at most their sum's, a Gamma variable."""
-        return noise_lengths(size, pure=pure, confidence=confidence)[0] * (math.sqrt(size) if pure else 1.0)
 
     @classmethod
     def for_diameter(cls, domain: Domain, loss: Loss, *, radius: float, budget: Budget) -> Self:

@@ -19,8 +19,8 @@ less to set.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from discreet.solvers.base import (
     SHORT_STEP,
     UNWATCHED,
     AuditCase,
-    Configured,
     Progress,
     Solution,
     Solver,
@@ -45,10 +44,18 @@ from discreet.solvers.base import (
     project,
     public_count,
 )
-from discreet.solvers.gradient_loop import Momentum, Path, check_sampling, clip_for, drawn, fraction_of, step_for
+from discreet.solvers.gradient_loop import (
+    Momentum,
+    OpenSteps,
+    Path,
+    check_sampling,
+    clip_for,
+    drawn,
+    fraction_of,
+    step_for,
+)
 from discreet.solvers.risk_bounds import RiskBound
 from discreet.solvers.traces import EpochsTrace, Noise
-from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -62,7 +69,7 @@ CHANGE = 2.0
 
 
 @dataclass(frozen=True)
-class VarianceReducedDescent(Configured):
+class VarianceReducedDescent(OpenSteps):
     """Private variance-reduced gradient descent, DP-SVRG.
 
     Parameters
@@ -144,43 +151,25 @@ class VarianceReducedDescent(Configured):
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
         C, beta = clip_for(domain, loss, self.clip, self.relative_clip, self.radius), _smoothness(domain, loss)
         eta, q = step_for(domain, loss, self.step_size, self.relative_step), drawn(self.fraction(domain))
-        path, D = self._path(domain, eta, penalty), np.zeros((self.n_epochs, self.n_inner))
+        start, modulus = project(domain.starting_point, self.radius), penalty.strong_convexity
+        D = np.zeros((self.n_epochs, self.n_inner))
+        path = Path(start, D.size, momentum=self.momentum, average="last", step=eta, strong_convexity=modulus)
         a = path.w
         for s in progress(range(self.n_epochs)):
             g, total = curator.noisy_gradient(a, clip=C) / n, np.zeros(domain.shape)
             path.w = a
             for t in range(self.n_inner):
                 v, d = path.ahead(), np.zeros(domain.shape)
-                D[s, t] = _reach(min(2 * C, beta * float(np.linalg.norm(v - a))))
-                if D[s, t] > 0:
-                    d = curator.noisy_gradient_change(v, a, clip=float(D[s, t])) / (q * n)
+                change = min(2 * C, beta * float(np.linalg.norm(v - a)))
+                if change > LEAST_REACH:
+                    D[s, t] = change
+                    d = curator.noisy_gradient_change(v, a, clip=change) / (q * n)
                 path.move(v, project(penalty.prox(v - eta * (g + d), eta), self.radius))
                 total += path.w
             a = total / self.n_inner if self.average == "uniform" else path.w
-        return Solution(a, self._trace(curator, penalty, path, D, eta=eta, clip=C, n=n, sampled=q * n))
-
-    def _path(self, domain: Domain, eta: float, penalty: Penalty) -> Path:
-        """Return a path from the starting point, with these settings' momentum over all inner steps."""
-        count, modulus = self.n_epochs * self.n_inner, penalty.strong_convexity
-        start = project(domain.starting_point, self.radius)
-        return Path(start, count, momentum=self.momentum, average="last", step=eta, strong_convexity=modulus)
-
-    def _trace(
-        self,
-        curator: "Curator",
-        penalty: Penalty,
-        path: Path,
-        D: Floats,
-        *,
-        eta: float,
-        clip: float,
-        n: float,
-        sampled: float,
-    ) -> EpochsTrace:
-        """Return what a run did whose changes were sums over ``sampled`` records."""
-        momenta, shrink = path.momenta.reshape(D.shape), 1.0 / (1.0 + eta * penalty.strong_convexity)
-        full, change = Noise.of(curator, "noisy_gradient"), Noise.of(curator, "noisy_gradient_change")
-        return EpochsTrace(path.w.shape, eta, clip, n, sampled, momenta, D, full, change, shrink, self.average)
+        momenta, shrink = path.momenta.reshape(D.shape), 1.0 / (1.0 + eta * modulus)
+        noises = Noise.of(curator, "noisy_gradient"), Noise.of(curator, "noisy_gradient_change")
+        return Solution(a, EpochsTrace(a.shape, eta, C, n, q * n, momenta, D, *noises, shrink, self.average))
 
     def bound(self, domain: Domain, loss: Loss, budget: Budget) -> RiskBound:
         """Refuse: no proof gives a number for this run.
@@ -195,25 +184,12 @@ class VarianceReducedDescent(Configured):
         """Return what ``svrg`` stands for (``settings``)."""
         return settings.svrg(settings.Facts(domain, loss, penalty, budget))
 
-    def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Self:
-        """Choose the clip and the step size, where they are left open, for rows of typical length."""
-        return replace(
-            self,
-            clip=settings.typical_clip(domain, loss, budget) if self.clip is None else self.clip,
-            step_size=settings.typical_step(domain, loss, budget) if self.step_size is None else self.step_size,
-        )
-
     @classmethod
     def audit_case(cls) -> AuditCase:
         """Run two epochs of short steps on half of the records each, which no transcript shows."""
         return AuditCase(
             cls(n_epochs=2, n_inner=2, clip=CANARY_CLIP, step_size=SHORT_STEP, sampling_probability=0.5), "model"
         )
-
-
-def _reach(reach: float) -> float:
-    """Return D, or 0 where the points are the same: then there is no change to ask for."""
-    return reach if reach > LEAST_REACH else 0.0
 
 
 def _smoothness(domain: Domain, loss: Loss) -> float:

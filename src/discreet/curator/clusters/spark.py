@@ -139,12 +139,8 @@ class SparkParts(RemoteParts):
 
 def _collected(answers: Any, tally: Tally[Any]) -> list[Any]:
     """Return every part's answer, once each."""
-    add_all(tally, _answered(answers))
+    add_all(tally, list(silenced(answers.collect)))
     return tally.complete()
-
-
-def _answered(answers: Any) -> list[Any]:
-    return list(silenced(answers.collect))
 
 
 _ELSEWHERE = (

@@ -386,7 +386,8 @@ class _ArrayStream(RecordStream):
 
     def blocks(self) -> Iterator[Block]:
         """All rows, in blocks."""
-        placed = _positions(self._targets, self._classes)
+        targets, classes = self._targets, self._classes
+        placed = admission.numbers(targets) if classes is None else admission.class_indices(targets, classes)
         for first, last, features in admission.blocks(self._table, *self.shape):
             weights, offsets = (None if column is None else column[first:last] for column in self._numbers)
             yield Block(features, placed[first:last], weights=weights, offsets=offsets)
@@ -394,10 +395,6 @@ class _ArrayStream(RecordStream):
     def persons(self) -> Integers:
         """Refuse: there are none."""
         raise Unsupported("these rows name no persons")
-
-
-def _positions(targets: Any, classes: Sequence[Any] | None) -> Any:
-    return admission.numbers(targets) if classes is None else admission.class_indices(targets, classes)
 
 
 @dataclass(frozen=True)
