@@ -411,12 +411,7 @@ class DPAdditiveClassifier(ExactScore, ClassifierMixin, _Additive):
         return classes
 
     def predict_proba(self, X: object) -> Floats:
-        """Return the probability of each class for each record.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
+        """Return the probability of each class for records as in ``predict``.
 
         Returns
         -------
@@ -432,12 +427,7 @@ class DPAdditiveClassifier(ExactScore, ClassifierMixin, _Additive):
         return self.model_.predict_proba(self._columns(X))
 
     def decision_function(self, X: object) -> Floats:
-        """Return the score for two classes, one score per class for more.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
+        """Return the score for two classes, one score per class for more, of records as in ``predict``.
 
         Examples
         --------

@@ -72,14 +72,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
 
     @lazily
     def decision_function(self, X: object, *, offset: object = None) -> Floats:
-        """Return the signed distance for two classes, one score per class for more.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
-        offset : array-like of shape (n_samples,), default=None
-            Known parts of the linear predictor, as in ``fit``.
+        """Return the signed distance for two classes, one score per class for more, of rows as in ``predict``.
 
         Returns
         -------
@@ -154,14 +147,7 @@ class DPLogisticRegression(WithInference, PrivateClassifier):
 
     @lazily
     def predict_proba(self, X: object, *, offset: object = None) -> Floats:
-        """Return the probability of each declared class.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
-        offset : array-like of shape (n_samples,), default=None
-            Known parts of the linear predictor, as in ``fit``.
+        """Return the probability of each declared class, for rows as in ``predict``.
 
         Returns
         -------
@@ -186,13 +172,6 @@ class DPLogisticRegression(WithInference, PrivateClassifier):
     @lazily
     def predict_log_proba(self, X: object, *, offset: object = None) -> Floats:
         """Return the logarithm of ``predict_proba``, exact where that underflows.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
-        offset : array-like of shape (n_samples,), default=None
-            Known parts of the linear predictor, as in ``fit``.
 
         Returns
         -------
@@ -379,14 +358,7 @@ class DPOrdinalRegression(PrivateClassifier):
 
     @lazily
     def predict_proba(self, X: object, *, offset: object = None) -> Floats:
-        """Return the probability of each declared class.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Records that the caller may see.
-        offset : array-like of shape (n_samples,), default=None
-            Known parts of the linear predictor, as in ``fit``.
+        """Return the probability of each declared class, for rows as in ``predict``.
 
         Returns
         -------

@@ -818,12 +818,7 @@ class TableSearch(Shown, BaseEstimator):
         return self.best_estimator_.certificate_
 
     def quote(self, data: object) -> Offer:
-        """Return what the search would cost, before a row is read (rows are counted where n is public).
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            The table, with its target.
+        """Return what the search on this table would cost, before a row is read (rows are counted where n is public).
 
         Returns
         -------

@@ -139,12 +139,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         return Layout(self.schema_).indicators
 
     def quote(self, data: object) -> Quote:
-        """Return what a fit would release and cost, before a row is read (rows are counted where n is public).
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            The table, as in ``fit``.
+        """Return what a fit of this table would release and cost, before a row is read (only counted where n is public).
 
         Returns
         -------
@@ -211,12 +206,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
 
     @lazily
     def predict_proba(self, data: object) -> Floats:
-        """Return the probability of each class for each row.
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            Rows with the declared columns.
+        """Return the probability of each class for each row, as in ``predict``.
 
         Returns
         -------
@@ -262,12 +252,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
             yield predicted(features) if offsets is None else predicted(features, offset=offsets)
 
     def rows(self, data: object) -> TableStream:
-        """Return rows with their targets, encoded as the model needs them: for scores.
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            The table, with its target.
+        """Return the rows of a table with their targets, encoded as the model needs them: for scores.
 
         Examples
         --------
@@ -430,11 +415,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
 
     def stream(self, data: object) -> TableStream:
         """Return the table as a fit reads it; only names, types and the number of rows are read yet.
-
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            The table, with its target.
 
         Raises
         ------
