@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.accounting.certificate import Certificate
 from discreet.bounds import Bounds
 from discreet.curator import Layout, one_dimensional, two_dimensional
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import Unsupported
 from discreet.json_schemas import Json
 from discreet.models.base import Charged, DPLinearModel, ExactScore, Shown
 from discreet.models.classification import DPLogisticRegression
@@ -394,10 +394,6 @@ class DPAdditiveClassifier(ExactScore, ClassifierMixin, _Additive):
 
     def _schema(self, names: list[str], groups: object) -> Schema:
         bounds = declared(self.bounds, classes=self.classes)
-        if bounds.classes is None:
-            raise MissingBounds(
-                "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
-            )
         return self._declared(names, groups, Target(TARGET, classes=bounds.classes), bounds)
 
     def _estimator(self) -> DPLogisticRegression:
@@ -470,11 +466,6 @@ class DPAdditiveRegressor(ExactScore, RegressorMixin, _Additive):
 
     def _schema(self, names: list[str], groups: object) -> Schema:
         bounds = declared(self.bounds, target=self.target)
-        if bounds.target is None:
-            raise MissingBounds(
-                "the target's range is not declared: pass target=(low, high), from what is publicly known, not from "
-                "the data"
-            )
         return self._declared(names, groups, Target(TARGET, range=bounds.target), bounds)
 
     def _estimator(self) -> DPRidge:

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 
 from discreet import curator
 from discreet.bounds import Bounds
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import Loss, loss_of
 from discreet.models.base import DPLinearModel, ExactScore, WithInference, lazily
@@ -55,10 +55,7 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
 
     def _facts(self) -> tuple[Bounds, Loss]:
         bounds = declared(self.bounds, classes=self.classes)
-        if bounds.classes is None:
-            raise MissingBounds(
-                "the classes are not declared: pass classes=(0, 1), from what is publicly known, not from the data"
-            )
+        assert bounds.classes is not None
         return bounds, self._loss(len(bounds.classes))
 
     def _class_weights(self, bounds: Bounds) -> tuple[float, ...] | None:

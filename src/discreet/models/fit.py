@@ -308,7 +308,14 @@ def carry_out(
 LARGEST_DEFAULT_DELTA = 1e-6
 """What ``delta=None`` is below 1,000 records: 1/n^2 would be 0.01 for ten."""
 
-_HOW_BOUNDS = "Bounds(features=[(0, 120), (0, 1)])"
+_MISSING = {
+    name: f"{what} not declared: pass {how}, from what is publicly known, not from the data"
+    for name, what, how in (
+        ("bounds", "the ranges of the features are", "bounds=Bounds(features=[(0, 120), (0, 1)])"),
+        ("classes", "the classes are", "classes=(0, 1)"),
+        ("target", "the target's range is", "target=(low, high)"),
+    )
+}
 
 
 _FITTED = ("coef", "intercept", "coef_noise", "intercept_noise", "correlation")
@@ -344,15 +351,16 @@ class Fitted:
 
 
 def declared(bounds: Any, **facts: object) -> Bounds:
-    """Bounds as given, or made from a bare range, with further facts (classes, target) filled in."""
+    """Bounds as given, or made from a bare range, with further facts (classes, target) filled in, which are needed."""
     if bounds is None:
-        raise MissingBounds(
-            f"the ranges of the features are not declared: pass bounds={_HOW_BOUNDS}, "
-            "from what is publicly known, not from the data"
-        )
+        raise MissingBounds(_MISSING["bounds"])
     full = bounds if isinstance(bounds, Bounds) else Bounds(features=bounds)
     given = {name: value for name, value in facts.items() if value is not None}
-    return full.with_facts(**given) if given else full
+    full = full.with_facts(**given) if given else full
+    for name in facts:
+        if getattr(full, name) is None:
+            raise MissingBounds(_MISSING[name])
+    return full
 
 
 def penalty_of(penalty: Any, alpha: float) -> Penalty:

@@ -5,7 +5,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from discreet.bounds import Bounds, refuse_negative_counts, target_place
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import Unsupported
 from discreet.losses import Gamma, Huber, NegativeBinomial, Poisson, Quantile, Squared, Tweedie
 from discreet.losses.base import Loss, loss_of
 from discreet.losses.log_link import count_limit
@@ -47,11 +47,6 @@ class PrivateRegressor(ExactScore, RegressorMixin, DPLinearModel):
 
     def _facts(self) -> tuple[Bounds, Loss]:
         bounds = declared(self.bounds, target=self.target)
-        if bounds.target is None:
-            raise MissingBounds(
-                "the target's range is not declared: pass target=(low, high), "
-                "from what is publicly known, not from the data"
-            )
         return bounds, self._loss(bounds)
 
     @lazily

@@ -139,7 +139,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         return Layout(self.schema_).indicators
 
     def quote(self, data: object) -> Quote:
-        """Return what a fit of this table would release and cost, before a row is read (only counted where n is public).
+        """Return what a fit of this table would release and cost, before a row is read (counted where n is public).
 
         Returns
         -------
