@@ -8,7 +8,6 @@ import pytest
 from discreet.accounting.plan import AdaptivePlan, Plan, Release
 from discreet.accounting.pricing import price_plan
 from discreet.curator.private_data import PrivateData
-from discreet.curator.session import schedule
 from discreet.errors import PlanViolation
 from discreet.losses import Logistic
 from tests.promises.reference import ZERO_OUT, bounds_for
@@ -93,4 +92,4 @@ def test_an_adaptive_plan_names_each_query_once():
     """Its answers bring their own rho: there would be no telling which entry they belong to."""
     entries = (Release("noisy_gradient", 1), Release("noisy_gradient", 2))
     with pytest.raises(PlanViolation, match="once"):
-        schedule(AdaptivePlan(entries))
+        opened(AdaptivePlan(entries))
