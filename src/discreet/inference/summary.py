@@ -381,7 +381,7 @@ class Summary(Tabular, ColumnEffects):
         """
         certificate = self.certificate
         if certificate is None or not (0 < certificate.epsilon < math.inf and certificate.delta > 0):
-            raise Unsupported("epsilon_for needs a self of a private fit")
+            raise Unsupported("epsilon_for needs a summary of a private fit")
         if not 0 < standard_error < math.inf:
             raise Unsupported("standard_error must be positive, such as 0.05")
         row = self.combination(effect)
