@@ -27,6 +27,8 @@ _HOW_FEATURES = (
 
 
 def _checked_range(pair: Any, what: str) -> Range:
+    if type(pair) is tuple and [*map(type, pair)] == [float, float] and -np.inf < pair[0] <= pair[1] < np.inf:
+        return pair  # as most are, and the features of curves are hundreds
     if not conforms(pair, tuple[Finite, Finite]) or not pair[0] <= pair[1]:
         raise MissingBounds(f"{what} needs a finite range (low, high) with low <= high")
     return float(pair[0]), float(pair[1])

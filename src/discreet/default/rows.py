@@ -194,12 +194,10 @@ class Rows:
             moved = moved_by_moment(self.spectrum, v[:, np.newaxis], taken, left)[:, 0]
         hessian = left * moment + (0.0 if self.pull is None else self.pull.hessian)
         values, vectors = np.linalg.eigh(hessian[:features, :features])
-        noise = DirectionsTrace(vectors, taken.deviation**2 * taken.gain(np.maximum(values, 0.0)))
+        variances = taken.deviation**2 * taken.gain(np.maximum(values, 0.0))
         if self.spectrum is None or not moved.any():
-            return noise
-        turned = self.spectrum.vectors
-        variances, vectors = np.linalg.eigh(noise.covariance + (turned * moved) @ turned.T)
-        return DirectionsTrace(vectors, np.maximum(variances, 0.0))
+            return DirectionsTrace(vectors, variances)
+        return DirectionsTrace(np.hstack([vectors, self.spectrum.vectors]), np.append(variances, moved))
 
 
 def slope_left(loss: Loss, clip: float) -> float:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -134,7 +135,7 @@ class Number:
     def scaled_knots(self) -> tuple[float, ...]:
         """Where the knots lie on the range from -1 to 1, its ends among them."""
         if isinstance(self.knots, int):
-            return tuple((2 * j - self.knots + 1) / (self.knots - 1) for j in range(self.knots))
+            return _even_places(self.knots)
         low, high = self.limits
         half = high / 2 - low / 2
         return (-1.0, *(min(max((knot - low / 2 - high / 2) / half, -1.0), 1.0) for knot in self.knots), 1.0)
@@ -376,6 +377,12 @@ class Offset:
 def _named(column: object, role: str) -> None:
     if not (isinstance(column, str) and column):
         raise SchemaError(f'the {role} has no column: below [{role}] write column = "name"')
+
+
+@cache
+def _even_places(count: int) -> tuple[float, ...]:
+    """Return so many evenly spaced places from -1 to 1."""
+    return tuple((2 * j - count + 1) / (count - 1) for j in range(count))
 
 
 def checked_range(pair: object, what: str) -> Range:

@@ -447,7 +447,7 @@ class PointTrace:
 
 @dataclass(frozen=True)
 class DirectionsTrace:
-    """Independent noise along orthogonal directions, one column of ``vectors`` each."""
+    """Independent noises along directions, one column of ``vectors`` each."""
 
     vectors: Floats
     variances: Floats

@@ -143,19 +143,22 @@ def _second_differences(places: Floats) -> Floats:
 @njit(cache=True, nogil=True)
 def bend_column(scaled, knots, controls, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` (rows, bends) from places of [-1, 1], each row for itself; NaN where a place is NaN."""
-    last = controls.shape[0] - 1
+    row = np.empty(out.shape[1])  # first here, since its places in ``out`` are far apart
     for i in range(scaled.size):
         u = scaled[i]
         k = 0
-        while k < last and u >= knots[k + 1]:
-            k += 1
-        s = min(max((u - knots[k]) / (knots[k + 1] - knots[k]), 0.0), 1.0) if u == u else u
+        for inner in range(1, controls.shape[0]):
+            k += u >= knots[inner]
+        s = min(max((u - knots[k]) / (knots[k + 1] - knots[k]), 0.0), 1.0)
         t = 1.0 - s
         first, second, third, fourth = t * t * t, 3.0 * s * t * t, 3.0 * s * s * t, s * s * s
-        for j in range(out.shape[1]):
-            value = first * controls[k, 0, j] + second * controls[k, 1, j]
-            value += third * controls[k, 2, j] + fourth * controls[k, 3, j]
-            out[i, j] = min(max(value, -1.0), 1.0) if u == u else u
+        part = controls[k]
+        for j in range(row.size):
+            value = first * part[0, j] + second * part[1, j]
+            value += third * part[2, j] + fourth * part[3, j]
+            row[j] = min(max(value, -1.0), 1.0)
+        for j in range(row.size):
+            out[i, j] = row[j] if u == u else u
 
 
 @njit(cache=True, nogil=True)
