@@ -17,6 +17,7 @@ from discreet import (
 from discreet.accounting.certificate import CHECKED, NULL
 from discreet.errors import Unsupported
 from discreet.models import TableSearch, make_private_pipeline
+from discreet.models.base import default_model
 from discreet.schema import Number, Offset, Target, Weight
 from discreet.testing import assert_replay
 
@@ -66,6 +67,13 @@ def test_counts_with_weights_and_exposure(table, tmp_path):
     exported = model.to_sklearn().predict(pd.DataFrame(few))
     np.testing.assert_allclose(exported, model.predict(few), rtol=1e-12)
     assert "days" in model.report().html()
+
+
+def test_an_exposure_without_a_model_is_that_of_a_log_link():
+    assert default_model(COUNTS) == "poisson"
+    assert default_model(Schema(COLUMNS, Target("y", range=(-1, 60)), offset=DAYS)) == "ridge"
+    assert default_model(Schema(COLUMNS, Target("y", range=(0, 60)), offset=OFFSET)) == "ridge"
+    assert default_model(Schema(COLUMNS, Target("z", classes=(0, 1)), offset=DAYS)) == "logistic"
 
 
 def test_classes_and_numbers_with_offsets(table):

@@ -781,9 +781,10 @@ register_model = MODELS.register
 
 
 def default_model(schema: "Schema") -> str:
-    """Return the short name of the model that suits the target."""
+    """Return the short name of the model that suits the target: of an exposure, one with a log link."""
     if schema.target is None or schema.target.classes is None:
-        return "ridge"
+        counts = schema.target is None or schema.target.range is None or schema.target.range[0] >= 0
+        return "poisson" if counts and schema.offset is not None and schema.offset.log else "ridge"
     return "ordinal" if schema.target.ordered else "logistic"
 
 

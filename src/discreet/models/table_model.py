@@ -73,7 +73,7 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         What is publicly known of the table.
     estimator : estimator, default=None
         One of the private estimators, not fitted, without bounds: the schema brings them. None: logistic regression for
-        classes, ridge regression for numbers, both with epsilon = 1.
+        classes, ridge regression for numbers, Poisson regression for numbers with an exposure, with epsilon = 1.
     terms : {"auto", "linear", "curves"}, default="auto"
         The effects of numbers of which the schema says no more than their range. ``"auto"``: curves where they are
         expected to predict better, by public facts alone, and lines with ``inference``; ``"curves"``: on 8 knots each.
