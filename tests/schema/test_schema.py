@@ -187,6 +187,7 @@ def refusal(stored):
         lambda: Schema({"a": Number((0, 1))}, interactions=5),
         lambda: Schema({"a": Number((0, 1))}, interactions=(("a", "a"),)),
         lambda: Schema({"a": Number((0, 1))}, interactions=(("a", "b"),)),
+        lambda: Schema({"a": Number((0, 1)), "b": Number((0, 1))}, interactions=(("a", "b"), ("b", "a"))),
         lambda: Schema({"a": Number((0, 1))}, rows=0),
         lambda: Schema({"a": Number((0, 1))}, rows=True),
         lambda: Schema({"a": Number((0, 1))}, missing_texts=5),

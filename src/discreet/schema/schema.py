@@ -147,6 +147,8 @@ class Schema:
             strange = [name for name in group if name not in self.columns]
             if strange:
                 raise SchemaError(f"an interaction names {some(strange)}, which the schema does not declare")
+        if len({frozenset(group) for group in self.interactions}) < len(self.interactions):
+            raise SchemaError("an interaction is named twice: columns in another order have the same product")
 
     def _check_roles(self) -> None:
         """Every column has one role."""
