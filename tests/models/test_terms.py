@@ -54,8 +54,8 @@ def knots_by(estimator, target, **facts):
     ids=["classes", "numbers"],
 )
 def test_knots_grow_with_the_signal_one_by_one(estimator, target):
-    by_epsilon = [knots_by(estimator, target, n=8000, epsilon=0.02 * 1.15**j) or 1 for j in range(60)]
-    by_rows = [knots_by(estimator, target, n=int(100 * 1.2**j), epsilon=1.0) or 1 for j in range(40)]
+    by_epsilon = [knots_by(estimator, target, n=8000, epsilon=0.02 * 1.06**j) or 1 for j in range(145)]
+    by_rows = [knots_by(estimator, target, n=int(100 * 1.06**j), epsilon=1.0) or 1 for j in range(125)]
     for grid in (by_epsilon, by_rows):
         assert set(np.diff(grid).tolist()) <= {0, 1}
         assert grid[0] == 1

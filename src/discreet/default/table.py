@@ -266,9 +266,10 @@ def value_of(row: Setting, facts: Facts, signal: Signal) -> float:
 
 # --- terms of a table ----------------------------------------------------------------------------------
 
-CURVES = Setting("curves", 2.0, numbers=5.0,
+CURVES = Setting("curves", 12.0, numbers=20.0,
                  reason="bends cost noise and sampling error even where effects are straight")  # fmt: skip
-"""The signal per coefficient that each knot of the curves of a table's numbers needs: knots grow with the signal."""
+"""The signal per coefficient, bends among them, that curves of a table's numbers need: straight effects then lose about
+a two-hundredth of the AUC or of the variance, with however many knots."""
 
 
 def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None, str]:
@@ -291,10 +292,10 @@ def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None,
     if not served or facts.domain.start is not None:
         return None, "numbers have linear effects: curves are the default only where auto's own algorithm serves"
     needed, lines = value_of(CURVES, facts, facts.signal), facts.domain.n_features
+    least = f"a signal of {needed:g} per coefficient"
     for knots in range(KNOTS, FEWEST_KNOTS - 1, -1):
         columns = features(knots) + facts.domain.intercept
-        least = f"a signal of {needed * knots:g} per coefficient"
-        if _curve_signal(facts.signal, columns, columns - lines) >= needed * knots:
+        if _curve_signal(facts.signal, columns, columns - lines) >= needed:
             return knots, f"numbers have curves with {knots} knots: {least} suffices"
     return None, f"numbers have linear effects: curves need {least}"
 
@@ -302,8 +303,8 @@ def knots_for(facts: Facts, features: Callable[[int], int]) -> tuple[int | None,
 def _curve_signal(signal: Signal, columns: int, bends: int) -> float:
     """Return the signal per coefficient, where bends cost sampling error as well as noise.
 
-    A straight effect loses about in proportion to p / N for the noise, all columns counted, and to bends / n for what
-    is estimated for nothing; per coefficient sampling counts twice as much.
+    Bends raise the noise of every coefficient, in proportion to p, and have as much themselves: they cost straight
+    effects bends p / N^2, and bends / n for what is estimated for nothing. Both are about 1 / S^2 of the signal S.
     """
     wider = replace(signal, columns=columns)
     return 1.0 / (1.0 / wider.per_coefficient + 2.0 * bends * signal.outputs / signal.n)
