@@ -36,7 +36,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_bound, gradient_smoothness
 from discreet.parameters import Between, Count, OneOf, Positive
 from discreet.penalties import NoPenalty
-from discreet.penalties.base import Penalty
+from discreet.penalties.base import Penalty, Strength
 from discreet.solvers import settings
 from discreet.solvers.base import (
     UNWATCHED,
@@ -111,20 +111,19 @@ class OneShot(Configured, ABC):
         return total
 
     def _modulus(self, penalty: Penalty) -> float:
-        if not penalty.ridge and self._extra(penalty) is None:
+        strength = _smooth_strength(penalty)
+        if strength is None:
             steps = "OutputPerturbation(n_steps=...) for L1 and elastic net, " if self.name == "output" else ""
             raise Unsupported(
                 f"{self.name} perturbation is proven here for smooth penalties: use L2 or none, the solver's "
                 f"radius=... for a ball, {steps}or solver='gd'"
             )
-        return (penalty.strong_convexity if penalty.ridge else 0.0) + (self.regularization or 0.0)
+        return (0.0 if np.ndim(strength) else float(strength)) + (self.regularization or 0.0)
 
     def _extra(self, penalty: Penalty) -> Floats | None:
         """Return the strengths of an L2 penalty in recoded coordinates, one per column; None for other penalties."""
-        strengths = None if penalty.ridge else penalty.l1_l2
-        if strengths is None or np.any(strengths[0]):
-            return None
-        return np.asarray(strengths[1], dtype=np.float64)
+        strength = _smooth_strength(penalty)
+        return None if strength is None or not np.ndim(strength) else np.asarray(strength, dtype=np.float64)
 
     def _refuse_uncovered(self, domain: Domain, loss: Loss, radius: float) -> None:
         """Refuse settings whose bias a bound on the excess risk does not count, for ||w*|| <= ``radius``.
@@ -358,6 +357,14 @@ class OutputPerturbation(OneShot):
     def audit_case(cls) -> AuditCase:
         """Run with a strong penalty."""
         return AuditCase(cls(), alpha=0.5)
+
+
+def _smooth_strength(penalty: Penalty) -> Strength | None:
+    """Return the strength of an L2 penalty, or one per column; None for penalties with corners."""
+    if penalty.ridge:
+        return penalty.strong_convexity
+    strengths = penalty.l1_l2
+    return None if strengths is None or np.any(strengths[0]) else strengths[1]
 
 
 def _corners(penalty: Penalty) -> tuple[float, float] | None:

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Bounds, Budget
+from discreet import Bounds, Budget, DPClassifier
 from discreet.accounting import Perturbation, Plan, Release
 from discreet.curator import PrivateData, Problem
 from discreet.curator.certified import minimize
 from discreet.curator.queries import minimizers
 from discreet.errors import DiscreetError, PlanViolation, Unsupported
 from discreet.losses import Logistic, SmoothedHinge, Softmax
-from discreet.penalties import NoPenalty
+from discreet.penalties import L1, L2, ElasticNet, NoPenalty
 from discreet.solvers import ExponentialMechanism, ObjectivePerturbation, OutputPerturbation
 from tests.replaying import window
 from tests.solvers.perturbation.cases import domain_of, inside, opened, stream
@@ -66,6 +66,22 @@ def test_a_newton_method_that_fails_changes_nothing_that_can_be_seen(kind, monke
                 ask(curator)
     assert answers[0] == pytest.approx(answers[1], abs=1e-6)
     assert answers[1] == pytest.approx(answers[2], abs=1e-6)
+
+
+@pytest.mark.parametrize(("given", "same"), [(L1(0.0), NoPenalty()), (ElasticNet(0.0, 0.1), L2(0.1))])
+@pytest.mark.parametrize(
+    "solver",
+    [OutputPerturbation(0.1), OutputPerturbation(n_steps=5), ObjectivePerturbation(0.1)],
+    ids=["minimizer", "steps", "objective"],
+)
+def test_corners_of_strength_0_are_none(solver, given, same):
+    """The penalty is smooth, and answered like one: nothing is refused after the charge."""
+    bounds = Bounds([(-1, 1)] * 2, classes=(-1, 1))
+    fits = []
+    for penalty in (given, same):
+        with stream(5):
+            fits.append(DPClassifier(bounds=bounds, penalty=penalty, solver=solver, delta=1e-5).fit(X, Y).coef_)
+    np.testing.assert_array_equal(*fits)
 
 
 @pytest.mark.parametrize("kind", ASKED)
