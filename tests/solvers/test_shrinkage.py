@@ -12,7 +12,7 @@ from discreet.bounds import Domain
 from discreet.losses import Logistic
 from discreet.models import DPClassifier, DPRegressor
 from discreet.penalties import L1, L2, NoPenalty
-from discreet.solvers import GradientDescent, Preconditioned
+from discreet.solvers import GradientDescent, Preconditioned, propagation
 from discreet.solvers.base import Solution
 from discreet.solvers.propagation import average_weights, posterior_weights
 from discreet.solvers.shrinkage import Reflected, garrote, kept, noise_in, shrunk
@@ -231,6 +231,13 @@ def test_odds_against_a_signal_only_shrink():
     without, against = (posterior_weights(q, np.ones(6), 1.0, odds=odds) for odds in (0.0, 10.0))
     assert (against < without).all()
     assert (against > 0).all()
+
+
+def test_so_many_entries_that_odds_are_no_number_are_shrunk(monkeypatch):
+    """As of a million columns: their odds, e to the power of a part of their number, overflow."""
+    monkeypatch.setattr(propagation, "ROUNDS", 1)
+    weights = posterior_weights(np.zeros(20_000), np.ones(20_000), 1.0, odds=10.0)
+    assert (weights == 0).all()
 
 
 @pytest.mark.parametrize("direction", [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 1.0, 3.0], [0.0, 0.0, 0.0]])

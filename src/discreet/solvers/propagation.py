@@ -35,6 +35,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from discreet.bounds import Domain
 from discreet.typing import Booleans, Floats
@@ -142,8 +143,8 @@ def posterior_weights(
         weights[0] += 1.0 - float(weights.sum())
     left = np.asarray((_posterior(weights, mixture.likelihood) * (x[:, None] / variances)).sum(axis=0))
     if odds:
-        nothing = odds * math.exp(-float(_likelier(mixture, weights)[is_known].sum()))
-        left = (left + nothing * x[0] / variances[0]) / (1.0 + nothing)
+        something = expit(float(_likelier(mixture, weights)[is_known].sum()) - math.log(odds))
+        left = something * left + (1.0 - something) * x[0] / variances[0]
     return left
 
 
