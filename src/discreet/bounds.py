@@ -241,6 +241,10 @@ class Moments:
     covariance: Floats | None = field(default=None, repr=False)
 
 
+SHRUNK = 1 - 1e-9
+"""A row norm below this part of what the ranges imply was declared, and shrinks rows; above is rounding."""
+
+
 @dataclass(frozen=True)
 class Domain:
     """What is public of the records in training coordinates. Solvers know nothing else of the data.
@@ -280,6 +284,14 @@ class Domain:
     def n_features(self) -> int:
         """Columns in training coordinates, the intercept's among them."""
         return len(self.feature_bounds)
+
+    @property
+    def places(self) -> Floats | None:
+        """Where features are, as ``ranges``: a row that ``row_norm`` shrinks leaves them toward 0."""
+        if self.ranges is None or self.row_norm >= SHRUNK * float(np.linalg.norm(self.feature_bounds)):
+            return self.ranges
+        low, high = self.ranges.T
+        return np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)], axis=1)
 
     @property
     def shape(self) -> tuple[int, ...]:

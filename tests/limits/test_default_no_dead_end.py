@@ -137,6 +137,18 @@ def test_what_is_planned_is_also_fitted(loss, penalty, container):
     assert np.isfinite(model.intercept_).all()
 
 
+@pytest.mark.parametrize("facts", [{"scale": "global"}, {"row_norm": 1.0}], ids=str)
+@pytest.mark.parametrize("solver", ["auto", "gd", "cd"])
+def test_ranges_that_are_narrow_for_the_lattice_are_fitted(solver, facts):
+    """A column away from 0 that hardly varies, next to a wide one or shrunk toward 0."""
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.uniform(30, 30 + 1e-6, 60), rng.uniform(0, 1e5, 60)]), rng.uniform(0, 1, 60)
+    bounds = Bounds([(30, 30 + 1e-6), (0, 1e5)], target=(0, 1), **facts)
+    with seeded(0):
+        model = DPRegressor(bounds=bounds, solver=solver, ledger=False).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+
+
 def advised(message: str) -> set[str]:
     """Return the solvers that a refusal says to use."""
     _, _, advice = message.partition("use ")

@@ -119,6 +119,8 @@ REACH = 16.0
 """Whitened rows longer than this many typical ones are shrunk: it bounds the lattice, and hardly happens."""
 PUBLIC_REACH = 2.0
 """The same where the covariance is public, and so may be wrong: it bounds the curvature then."""
+LEAST_RANGE = 2.0**-28
+"""Over narrower ranges the rounding of records alone would lead beyond what the lattice holds."""
 LEAST_DIRECTION = 1e-7
 """Eigenvalues are kept above this part of the largest: below is the rounding of the records."""
 TINY = float(np.finfo(np.float64).tiny)
@@ -217,16 +219,19 @@ def longer_in_l1(curator: "Curator", columns: int) -> float:
 
 
 def declared_coordinates(domain: Domain) -> Recoding:
-    """Return the public map: features as admitted where 0 is in range, else from the middle, over half the range."""
+    """Return the public map: features as admitted where 0 is in range, else from the middle, over half the range.
+
+    A range that is narrower than what the lattice resolves is taken to be as wide as that.
+    """
     features = domain.n_features - domain.intercept
     extent = domain.feature_bounds[:features]
     center, scale = np.zeros(features), np.where(extent > 0, extent, 1.0)
-    if domain.ranges is not None and domain.intercept and not domain.sparse:
-        low, high = domain.ranges.T
+    if domain.places is not None and domain.intercept and not domain.sparse:
+        low, high = domain.places.T
         away = (low > 0) | (high < 0)
         center = np.where(away, (low + high) / 2.0, 0.0)
         scale = np.where(away & (high > low), (high - low) / 2.0, scale)
-    return Recoding(center, scale)
+    return Recoding(center, np.maximum(scale, LEAST_RANGE))
 
 
 def feature_releases(domain: Domain, *, mean: float, scale: float, width: float = 0.0) -> tuple[Release, ...]:

@@ -26,8 +26,6 @@ Compressed = tuple[Integers, NDArray[np.int32], Array]
 
 GRID_STEP = 2.0**-14
 """How far the rounding of admitted records may put a feature beyond its range."""
-SHRUNK = 1 - 1e-9
-"""A row norm below this part of what the ranges imply was declared, and shrinks rows; above is rounding."""
 LEAST_CHANGE = 0.1
 """How much of a map's smallest direction steps of the grid may change (``Recoding.on_grid``)."""
 _MOST_BITS, _FEWER_BITS = 14, 11
@@ -99,10 +97,8 @@ class Recoding:
         features = len(self.center)
         entries = np.full(admitted.n_features, abs(self.constant))
         low, high = -admitted.feature_bounds[:features], admitted.feature_bounds[:features]
-        if admitted.ranges is not None:
-            low, high = admitted.ranges.T
-            if admitted.row_norm < SHRUNK * float(np.linalg.norm(admitted.feature_bounds)):  # out of ranges, toward 0
-                low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        if admitted.places is not None:
+            low, high = admitted.places.T
         farthest = np.maximum(np.abs(low - self.center), np.abs(high - self.center))
         entries[:features] = (farthest + GRID_STEP) / self.scale
         length = min(self.row_norm, float(np.linalg.norm(entries)))
