@@ -154,6 +154,15 @@ def test_the_lattice_of_scores(epsilon, n):
     assert step * n <= 1 << 48
 
 
+@pytest.mark.parametrize("n", [1, 1 << 34])
+def test_more_than_the_lattice_can_spend_is_no_dead_end(n):
+    """At the finest noise there is a choice costs less than it may."""
+    step, m = score_lattice(1e9, n)
+    assert m == 1
+    assert step * n <= 1 << 48
+    assert Fraction(2 * (step + 2), 1 << m) <= Fraction(1e9)
+
+
 @covering(("sparse", [False, True]), ("rule", RULES), ("relation", RELATIONS))
 def test_unequal_sensitivities_stay_within_the_claim(rule, relation, sparse):
     """One tiny scaled sensitivity among many large ones: every outcome's likelihood ratio, from exact probabilities."""

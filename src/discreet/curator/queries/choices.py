@@ -125,9 +125,10 @@ def score_lattice(epsilon: float, n: float) -> tuple[int, int]:
 def _score_lattice(epsilon: float, most: int) -> tuple[int, int]:
     """Return (S, m) with S at most ``most``: the same for every choice of a plan."""
     above = math.frexp(2.0 * (most + _SLACK + 1) / epsilon)[1]  # 2^above is more than the largest 2^m, rounded or not
-    for m in range(min(57, above), 0, -1):
+    for m in range(max(1, min(57, above)), 0, -1):
         step = int((1 << m) * Fraction(epsilon) / 2) - _SLACK
-        if step <= most:
+        if step <= most or m == 1:  # more than the finest noise costs is not needed
+            step = min(step, most)
             if step < 1 << 8:
                 break
             return step, m
