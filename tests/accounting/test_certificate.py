@@ -107,6 +107,17 @@ def test_malformed_certificates_are_refused(change):
         Certificate.from_json(tampered(certificate(), change))
 
 
+@pytest.mark.parametrize("depth", [700, 100_000])
+def test_a_certificate_that_is_nested_too_deeply_is_refused(depth):
+    text = (
+        certificate()
+        .to_json()
+        .replace('"assumed_public": {', f'"assumed_public": {{"site": {"[" * depth}{"]" * depth}, ')
+    )
+    with pytest.raises(AccountingError, match="not a certificate"):
+        Certificate.from_json(text)
+
+
 def test_a_stamp_cannot_be_turned():
     seeded = certificate(entropy="seeded ChaCha20, for tests")
     assert seeded.stamp == "NOT PRIVATE (the noise is seeded)"

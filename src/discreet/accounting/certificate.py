@@ -399,7 +399,7 @@ class Certificate:
         """
         try:
             stored = decoded(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise AccountingError("this is not a certificate: it is not valid JSON") from None
         names = {item.name for item in fields(cls)}
         if not isinstance(stored, dict) or set(stored) != names | {"format", "stamp"} or stored["format"] != FORMAT:
@@ -586,9 +586,10 @@ def check_declarations(facts: Mapping[str, object]) -> None:
         )
     try:
         stored = decoded(json.dumps(encoded(plain(facts)), allow_nan=False))
-    except (AccountingError, RecursionError) as error:
+        wrong = [name for name, fact in stored.items() if not FACTS.get(name, _is_declaration)(fact)]
+    except (AccountingError, ValueError, RecursionError) as error:
         raise Unsupported(f"a stream's facts must be plain JSON: {error}") from None
-    if wrong := [name for name, fact in stored.items() if not FACTS.get(name, _is_declaration)(fact)]:
+    if wrong:
         raise Unsupported(f"a stream's facts must be plain JSON: {', '.join(wrong)} has another form")
 
 
@@ -621,7 +622,10 @@ FIELDS: Mapping[str, Check] = {
 
 def check_fields(stored: Mapping[str, object]) -> None:
     """Refuse a certificate, as JSON holds it, one of whose fields has another type than discreet writes."""
-    wrong = [name for name, check in FIELDS.items() if not check(stored[name])]
+    try:
+        wrong = [name for name, check in FIELDS.items() if not check(stored[name])]
+    except RecursionError:
+        raise AccountingError("this is not a certificate: it is nested too deeply") from None
     if wrong:
         raise AccountingError(f"this is not a certificate: {', '.join(wrong)} has the wrong form")
 

@@ -1,5 +1,6 @@
 """Streams are admitted as arrays are, in whatever pieces and order their blocks stand."""
 
+import json
 import math
 
 import numpy as np
@@ -96,3 +97,10 @@ def test_facts_that_no_certificate_could_hold_are_refused_before_a_row_is_read(f
     monkeypatch.setattr(Blocks, "blocks", lambda self: pytest.fail("a row was read"))
     with pytest.raises(Unsupported, match="a stream's facts"):
         streamed(facts)
+
+
+@pytest.mark.parametrize("fact", [10**5000, json.loads("[" * 700 + "]" * 700)], ids=["long", "deep"])
+def test_facts_that_json_does_not_write_or_read_are_refused_before_a_row_is_read(fact, monkeypatch):
+    monkeypatch.setattr(Blocks, "blocks", lambda self: pytest.fail("a row was read"))
+    with pytest.raises(Unsupported, match="a stream's facts must be plain JSON"):
+        streamed({"site": fact})
