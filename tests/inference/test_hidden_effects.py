@@ -179,6 +179,37 @@ def test_saved_models_commands_and_reports_have_none(folder):
         assert "nobody" not in row or DASH in row or "declared" in row
 
 
+WRONG = {
+    "texts": ("most cells of income are empty or no number", lambda n: ["33,966"] * n),
+    "constant": ("it hardly varies within its declared range", lambda n: [50_000] * n),
+    "at an end": ("it hardly varies within its declared range", lambda n: [0] * n),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_number_that_tells_nothing_is_no_rare_category(wrong):
+    """No merging of values would help, nor more rows where no cell is a number."""
+    expected, cells = WRONG[wrong]
+    rng, n = np.random.default_rng(1), 12_000
+    table = pd.DataFrame({"age": rng.uniform(18, 90, n), "income": cells(n)})
+    table["back"] = (rng.random(n) < 1 / (1 + np.exp(-0.03 * (table["age"] - 50)))).astype(int)
+    schema = Schema({"age": Number((18, 90)), "income": Number((0, 100_000))}, Target("back", classes=(0, 1)))
+    estimator = DPLogisticRegression(4.0, 1e-8, inference="sandwich", ledger=False)
+    with seeded(3):
+        summary = TableModel(schema, estimator).fit(table).summary()
+    assert expected in summary.reasons["income"]
+
+
+def test_labels_that_no_row_has_are_the_reason_for_no_standard_errors():
+    rng, n = np.random.default_rng(1), 12_000
+    table = pd.DataFrame({"age": rng.uniform(18, 90, n), "back": rng.choice(["Yes", "No"], n)})
+    schema = Schema({"age": Number((18, 90))}, Target("back", classes=("no", "yes")))
+    with seeded(3):
+        model = TableModel(schema, DPLogisticRegression(4.0, 1e-8, inference="sandwich", ledger=False)).fit(table)
+    with pytest.raises(Unsupported, match="most cells of back hold none of the declared labels: correct the schema"):
+        model.summary()
+
+
 def test_what_is_not_to_be_trusted_is_said_first(folder):
     """In the text, the HTML, the report, and on the page; one text, in one place."""
     model, page = TableModel.load(folder), (Path(__file__).parents[2] / "docs/inference.md").read_text(encoding="utf-8")

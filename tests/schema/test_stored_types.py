@@ -61,6 +61,13 @@ def test_classes_that_the_target_s_type_cannot_hold_are_refused(y):
         TableModel(schema).fit(pd.DataFrame({"x": [0.5] * 40, "y": y}))
 
 
+def test_truth_holds_classes_that_are_true_and_false_in_any_case():
+    table = pd.DataFrame({"x": [0.5] * 40, "y": [True, False] * 20})
+    model = TableModel(Schema({"x": Number((0, 1))}, Target("y", classes=("FALSE", "TRUE")))).fit(table)
+    assert model.classes_.tolist() == ["FALSE", "TRUE"]
+    assert set(model.predict(table)) <= {"FALSE", "TRUE"}
+
+
 def test_every_column_that_does_not_fit_is_named():
     schema = Schema({"x": Category(("a",)), "z": Category(("b",))}, Target("y", classes=(0, 1)))
     with pytest.raises(SchemaError, match=r"x: it is .*z: it is"):

@@ -81,6 +81,12 @@ class Checked:
         noticeable = [(count, text) for count, text in candidates if count > least]
         return [text for _, text in sorted(noticeable, key=lambda item: -item[0])]
 
+    def mismatch(self, name: str) -> str:
+        """Return what is wrong with most cells of a column, in words; "" where that is nothing, or not known."""
+        count, what = max(((count, what) for what, count in self.columns.get(name, {}).items()), default=(0.0, ""))
+        is_most = self.n is not None and count > self.n / 2 and self._stands_out(count)
+        return f"most cells of {name} {MEANING.get(what, what)}" if is_most else ""
+
     @property
     def scale(self) -> str:
         """Return how far noise alone may move a count, in words."""

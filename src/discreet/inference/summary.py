@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import Certificate, Checked, checked_in
 from discreet.accounting.gaussian import epsilon_of, mu_of
 from discreet.errors import Unsupported
 from discreet.inference.columns import Blocks, ColumnEffects, index_of
@@ -30,7 +30,7 @@ from discreet.inference.text import (
     number_text,
     plain_lines,
 )
-from discreet.inference.units import INTERCEPT, Structure, Units, intercept_name, own_units
+from discreet.inference.units import INTERCEPT, Structure, Units, intercept_name, numbers_of, own_units
 from discreet.parameters import Positive, Share, checked
 from discreet.solvers.base import Effects
 from discreet.typing import Floats
@@ -537,6 +537,7 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     assert model.effects_ is not None
     units, released, folded = _arrays(model), ReleasedColumns.of(model), list[str]()
     if schema is not None:
+        released = released.with_numbers(numbers_of(schema))
         units = own_units(schema, fit_intercept=model.fit_intercept)
         folded = _empty_cells(units, model.effects_, released)
         units = units.without(folded)
@@ -549,8 +550,13 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
         shown, names = shown[:, 1:] - shown[:, :1], [f"{label}: {name}" for label, name in blocks]
     about = (_facts(model), _ratio(model), level, blocks, structure, model.certificate_, str(model.cov_type))
     summary = Summary(tuple(names), shown.T.ravel(), effects, *about)
-    places = [j for j in range(len(names)) if summary.hidden[j]]
-    reasons = {names[j]: released.reason(units.places[j % len(units.names)]) for j in places}
+    checks = checked_in(model.certificate_.assumed_public, model.certificate_.unit)
+    reasons = {
+        names[j]: _mismatch(checks, [column for column, _ in structure.terms[j]])
+        or released.reason(units.places[j % len(units.names)])
+        for j in range(len(names))
+        if summary.hidden[j]
+    }
     summary = replace(summary, values=shown.T.ravel(), effects=effects, reasons=reasons)
     summary.facts.update(_bias(names, summary.effects))
     summary.facts.update(_small_units(summary))
@@ -558,12 +564,20 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
         summary.facts["folded"] = f"{', '.join(folded)}: below 1% of rows, without a line of their own"
     hidden = summary.hidden[structure.slopes or slice(None)]
     if hidden.all():
+        if wrong := _mismatch(checks, [schema.target.column] if schema and schema.target else []):
+            raise Unsupported(f"No standard errors can be given: {wrong}. The budget was spent")
         raise Unsupported(
             f"No standard errors can be given: every effect is hidden ({'; '.join(dict.fromkeys(reasons.values()))}). "
             "The budget was spent. For another fit, use more rows, fewer columns, narrower ranges or a larger epsilon"
             f"{'' if blocks else f' ({FORECAST})'}"
         )
     return summary
+
+
+def _mismatch(checks: Checked | None, columns: Sequence[str]) -> str:
+    """Return which of these columns does not fit the schema in most rows, and what would help; "" for none."""
+    wrong = [] if checks is None else list(filter(None, map(checks.mismatch, columns)))
+    return f"{wrong[0]}: correct the schema, or the table" if wrong else ""
 
 
 def _small_units(summary: Summary) -> dict[str, str]:
@@ -588,12 +602,14 @@ class ReleasedColumns:
 
     The inverse of ``Effects.metric`` is the noisy second moment of the rows, up to a factor, with the constant last:
     means, variances and R2 follow from it. NaN where a column has other values than 0 and 1, or there is no constant.
-    ``astray`` are columns whose effects far-out rows may have moved farther than their standard errors tell.
+    ``astray`` are columns whose effects far-out rows may have moved farther than their standard errors tell, ``flat``
+    those that are constant as far as the noise tells.
     """
 
     shares: Floats
     predicted: Floats
     astray: "NDArray[np.bool_]"
+    flat: "NDArray[np.bool_]"
 
     @classmethod
     def of(cls, model: "DPLinearModel") -> "ReleasedColumns":
@@ -603,7 +619,7 @@ class ReleasedColumns:
         effects = model.effects_
         astray = np.diag(effects.bias)[:columns] > UNSETTLED**2 * np.diag(effects.covariance - effects.bias)[:columns]
         if not model.fit_intercept:
-            return cls(np.full(columns, np.nan), np.zeros(columns), astray)
+            return cls(np.full(columns, np.nan), np.zeros(columns), astray, np.zeros(columns, dtype=bool))
         metric = model.effects_.metric[: columns + 1, : columns + 1]
         second = np.linalg.pinv(metric, hermitian=True)
         level = max(float(second[-1, -1]), 1e-300)
@@ -612,7 +628,12 @@ class ReleasedColumns:
         spread = np.maximum(means * (1.0 - means), 0.0)
         two_valued = (variances > 0.5 * (spread - 2.0 * EMPTY_CELL)) & (variances < 2.0 * (spread + EMPTY_CELL))
         alone = np.maximum(level * variances * np.diag(metric)[:-1], 1.0)
-        return cls(np.where(two_valued, np.maximum(means, 0.0), np.nan), 1.0 - 1.0 / alone, astray)
+        shares = np.where(two_valued, np.maximum(means, 0.0), np.nan)
+        return cls(shares, 1.0 - 1.0 / alone, astray, variances < EMPTY_CELL)
+
+    def with_numbers(self, numbers: Sequence[bool]) -> "ReleasedColumns":
+        """Return the same where these columns are numbers: no share of rows has one."""
+        return replace(self, shares=np.where(numbers, np.nan, self.shares))
 
     def reason(self, places: Sequence[int]) -> str:
         """Return why noise hides the effect of some columns' product, and what would help."""
@@ -621,6 +642,8 @@ class ReleasedColumns:
         if share < RARE_CELL:
             few = "below 1%" if share < EMPTY_CELL else f"about {share:.0%}"
             return f"too few rows have it ({few}): merge it with another value, or use more rows or a larger epsilon"
+        if any(self.flat[j] and np.isnan(self.shares[j]) for j in places):
+            return "it hardly varies within its declared range: declare a narrower range, or leave it out"
         if any(self.astray[j] for j in places):
             return (
                 "rows far out in it may decide it, and count less: declare a narrower range, take its logarithm, or use"

@@ -23,7 +23,7 @@ import numpy as np
 
 from discreet.bounds import Range
 from discreet.errors import Unsupported
-from discreet.schema.columns import Category, Number
+from discreet.schema.columns import Category, Number, Ordinal
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -243,6 +243,17 @@ def own_units(schema: "Schema", *, fit_intercept: bool) -> Units:
     structure = Structure(terms, _shapes(schema, layout), _base_names(schema, layout, bases))
     places = (*(tuple(sorted(term)) for term in named), *[()] * (len(names) - len(columns)))
     return Units(tuple(names), np.array(matrix), structure, places)
+
+
+def numbers_of(schema: "Schema") -> list[bool]:
+    """Return which encoded features are numbers or levels on a line, whose values no share of rows has."""
+    from discreet.curator import Layout
+
+    kinds = schema.columns
+    return [
+        feature.name == feature.column and isinstance(kinds.get(feature.column), (Number, Ordinal))
+        for feature in Layout(schema).features
+    ]
 
 
 def intercept_name(names: "Collection[str]") -> str:

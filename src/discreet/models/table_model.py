@@ -129,6 +129,11 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         return np.array(self.schema_.predicted_from, dtype=object)
 
     @property
+    def classes_(self) -> NDArray[Any]:
+        """The declared classes, in the order of ``predict_proba``; there are none for numbers."""
+        return np.asarray(self._fitted.classes_)
+
+    @property
     def n_features_in_(self) -> int:
         """How many columns a prediction reads."""
         return len(self.feature_names_in_)

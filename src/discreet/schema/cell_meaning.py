@@ -72,6 +72,15 @@ def position_of(cell: object, labels: Sequence[Label], missing: frozenset[str] =
     return labels.index(text) if text in labels else len(labels)
 
 
+def truth_labels(labels: Sequence[Label]) -> tuple[str, ...]:
+    """Return labels that are true and false in small letters, as stored truth is read; () where they are others.
+
+    A program that reads TRUE and FALSE from a file writes True and False, so their case tells nothing.
+    """
+    lowered = tuple(label.lower() for label in labels if isinstance(label, str))
+    return lowered if len(labels) == 2 and set(lowered) == {"true", "false"} else ()
+
+
 def are_numbers(labels: Sequence[Label]) -> bool:
     """Return whether labels are compared as numbers; else as texts."""
     return all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)

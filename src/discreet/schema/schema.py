@@ -35,6 +35,7 @@ from discreet.schema.cell_meaning import (
     parsed,
     some,
     text_of,
+    truth_labels,
 )
 from discreet.schema.columns import Boolean, Category, ColumnKind, Number, Offset, Ordinal, Target, Weight
 
@@ -745,7 +746,10 @@ def _alternatives(declared: ColumnKind | Target) -> list[Sequence[Label]]:
 
 def _can_hold(stored: pa.DataType, labels: Sequence[Label]) -> bool:
     if pa.types.is_boolean(stored):
-        return any(label in (0, 1) if are_numbers(labels) else label in ("true", "false") for label in labels)
+        return any(
+            label in (0, 1) if are_numbers(labels) else label in ("true", "false")
+            for label in truth_labels(labels) or labels
+        )
     if pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored):
         return are_numbers(labels) or any(is_number_text(str(label)) for label in labels)
     return True

@@ -125,3 +125,46 @@ def lines(**facts):
 
 def test_a_private_number_of_records_is_not_shown():
     assert lines(n=None, null=600.0)[0] == "about 600 records count as null: they taught the model nothing."
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, "most cells of age are empty or no number"),
+        ({"n": 3000}, ""),
+        ({"n": None}, ""),
+        ({"noise": 400.0}, ""),
+        ({"columns": {"sex": {"empty": 900.0}}}, ""),
+    ],
+    ids=["most", "few", "private n", "noise", "another column"],
+)
+def test_a_column_that_most_rows_do_not_fit_is_named(facts, expected):
+    counts = {"age": {"no_number": 900.0, "outside": 1.0}}
+    assert Checked(**{"noise": 10.0, "null": 0.0, "columns": counts, "n": 1000, **facts}).mismatch("age") == expected
+
+
+CASES = [("false", "true"), ("FALSE", "TRUE"), ("False", "True"), ("TRUE", "False")]
+
+
+@pytest.mark.parametrize("classes", CASES, ids=str)
+@pytest.mark.parametrize("stored", [bool, "bool[pyarrow]", "upper", "title", "category"])
+def test_a_target_of_true_and_false_is_read_in_any_case(classes, stored):
+    """pandas reads TRUE and FALSE from a file and writes True and False: all rows would be null."""
+    cells = pd.Series([True, False, True, None], dtype=object)
+    if stored in ("upper", "title"):
+        cells = cells.map({True: "TRUE", False: "FALSE"} if stored == "upper" else {True: " True ", False: "False"})
+    else:
+        cells = cells.astype("category") if stored == "category" else cells[:3].astype(stored)
+    table = pd.DataFrame({**{name: [value] * len(cells) for name, value in FINE.items()}, "ill": cells})
+    schema = Schema(COLUMNS, Target("ill", classes=classes))
+    block = next(iter(TableStream(FrameSource(table), schema).blocks()))
+    first = [float(classes[1].lower() == word) for word in ("true", "false", "true")]
+    np.testing.assert_array_equal(block.targets, [*first, math.nan][: len(cells)])
+    found = counted(table, schema)["columns"]["ill"]
+    assert found == {"empty": float(len(cells) == 4), "unknown": 0}
+
+
+def test_true_and_false_next_to_other_labels_are_texts_like_others():
+    schema = Schema(COLUMNS, Target("ill", classes=("true", "false", "unsure")))
+    table = frame([FINE] + [{**FINE, "ill": label} for label in ("true", "TRUE", "unsure")])
+    assert counted(table, schema)["columns"]["ill"]["unknown"] == 2

@@ -63,7 +63,7 @@ from discreet.curator.tables.cells import (
     states_of_labels,
     states_of_numbers,
 )
-from discreet.schema.cell_meaning import MAX_FEATURES, MISSING, Label, SchemaError, check_count
+from discreet.schema.cell_meaning import MAX_FEATURES, MISSING, Label, SchemaError, check_count, truth_labels
 from discreet.schema.columns import INCREASING, Boolean, Category, ColumnKind, Number, Ordinal
 from discreet.schema.schema import Schema
 from discreet.typing import Floats, Integers
@@ -408,12 +408,17 @@ def _located(column: Column, kind: Number | Ordinal | Boolean, missing: frozense
     places = cells.positions(cells.lowered(column) if isinstance(kind, Boolean) else column, labels, missing)
     if states.size:
         states[:] = states_of_labels(places, len(labels))
-        absent = cells.positions(column, labels, missing) == MISSING  # "NA" means nothing, and "na" is no word
-        states[absent & (states == STRANGE)] = ABSENT
+        _mark_absent(states, column, labels, missing)
     located = _place(places, len(labels))
     if isinstance(kind, Ordinal):
         return located
     return np.where(np.isnan(located), located, (located >= len(kind.false)).astype(np.float64))
+
+
+def _mark_absent(states: States, column: Column, labels: Sequence[Label], missing: frozenset[str]) -> None:
+    """Mark cells of lowered texts that are missing as they stand: "NA" means nothing, and "na" is no word."""
+    absent = cells.positions(column, labels, missing) == MISSING
+    states[absent & (states == STRANGE)] = ABSENT
 
 
 def _place(positions: Integers, count: int) -> Floats:
@@ -583,8 +588,11 @@ class Layout:
             if states.size:
                 states[:] = states_of_numbers(values, *target.range)
             return values
-        count = len(target.classes or ())
-        positions = cells.positions(column, target.classes or (), self.missing)
+        classes, column = target.classes or (), cells.coded(column)
+        count, truth = len(classes), truth_labels(classes)
+        positions = cells.positions(cells.lowered(column) if truth else column, truth or classes, self.missing)
         if states.size:
             states[:] = states_of_labels(positions, count)
+            if truth:
+                _mark_absent(states, column, classes, self.missing)
         return np.where((positions == MISSING) | (positions == count), np.nan, positions)
