@@ -194,6 +194,10 @@ def _column(factor: str) -> tuple[str, Json]:
     if function == "Q" and isinstance(name, ast.Constant) and isinstance(name.value, str):
         return name.value, {}
     inner = name.id if isinstance(name, ast.Name) else _quoted(name)
+    if function in ("s", "C") and inner is None:
+        raise SchemaError(
+            f"write a column in {function}(), with a name of other characters in Q: {function}(Q('my name'))"
+        )
     if function not in ("s", "C") or inner is None:
         raise SchemaError(_refusal(function, inner or "the column"))
     given = {str(word.arg): word.value for word in call.keywords}
@@ -244,6 +248,8 @@ def _shaped(name: str, form: Json, columns: Mapping[str, ColumnKind]) -> ColumnK
     kind = columns[name]
     try:
         if "category" in form:
+            if isinstance(kind, Boolean) and "base" not in form:
+                return kind
             if not isinstance(kind, Category):
                 raise SchemaError("C() is for declared categories: declare categories = [...] for it")
             return replace(kind, base=form["base"]) if "base" in form else kind
