@@ -179,6 +179,21 @@ def test_saved_models_commands_and_reports_have_none(folder):
         assert "nobody" not in row or DASH in row or "declared" in row
 
 
+def test_pictures_of_columns_leave_hidden_cells_out(folder):
+    """And their bars are the summary's intervals, of differences from the mean of the names that are visible."""
+    pytest.importorskip("matplotlib")
+    model = TableModel.load(folder)
+    age, ward, ok = model.plot_effects().axes
+    for axes, places, name in ((ward, [0, 1], "`ward = b`"), (ok, [0, 1], "ok")):
+        marks, bars = axes.containers[0].lines[0], axes.containers[0].lines[2][0]
+        assert np.flatnonzero(np.isfinite(marks.get_ydata())).tolist() == places
+        contrast = model.summary().contrast(name)
+        np.testing.assert_allclose(np.diff(marks.get_ydata()[:2]), contrast["coef"])
+        upper = bars.get_segments()[1][:, 1]
+        np.testing.assert_allclose(upper * 2, contrast[["low", "high"]].to_numpy()[0])
+    assert age.collections
+
+
 WRONG = {
     "texts": ("most cells of income are empty or no number", lambda n: ["33,966"] * n),
     "constant": ("it hardly varies within its declared range", lambda n: [50_000] * n),

@@ -13,13 +13,14 @@ values alone. Elsewhere, and between columns, noises are taken for independent.
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.curator import Layout
 from discreet.errors import Unsupported
-from discreet.inference.intervals import INTERCEPT, LEVEL, deviations
+from discreet.inference.intervals import INTERCEPT, LEVEL, Combinations, deviations
 from discreet.inference.pictures import curve_picture
 from discreet.json_schemas import Json
 from discreet.models.base import DPLinearModel
@@ -202,14 +203,15 @@ class TermEffects:
         >>> [effect.column for effect in model.term_effects()]
         ['age', 'ward']
         """
+        return self._term_effects(_released)
+
+    def _term_effects(self, law: "Law") -> list[TermEffect]:
         fitted, schema = self._fitted, self.schema_
         effects = []
         for name, place in Layout(schema).places.items():
             values, features, mean = _declared(schema, name)
-            away = features - mean
             for k, output in enumerate(outputs_of(fitted)):
-                effect = away @ np.atleast_2d(fitted.coef_)[k, place]
-                noise = _noise(fitted, k, np.arange(place.start, place.stop), away)
+                effect, noise = law(fitted, k, np.arange(place.start, place.stop), features, mean)
                 effects.append(TermEffect(name, output, values, effect, noise))
         return effects
 
@@ -229,6 +231,9 @@ class TermEffects:
         >>> model.product_effects()
         []
         """
+        return self._product_effects(_released)
+
+    def _product_effects(self, law: "Law") -> list[TermEffect]:
         fitted, schema = self._fitted, self.schema_
         place = {feature.name: j for j, feature in enumerate(Layout(schema).features)}
         effects = []
@@ -243,10 +248,9 @@ class TermEffects:
             cells = {axis: _cells([*values] * len(shown)), other: _cells([u for u in shown for _ in values])}
             features = np.nan_to_num(layout.encode(cells, rows))
             places = [place[feature.name] for feature in layout.features]
-            away = features - features.mean(axis=0)
             for k, output in enumerate(outputs_of(fitted)):
-                lines = (away @ np.atleast_2d(fitted.coef_)[k, places]).reshape(len(shown), -1)
-                noise = _noise(fitted, k, np.array(places), away)
+                effect, noise = law(fitted, k, np.array(places), features, features.mean(axis=0))
+                lines = effect.reshape(len(shown), -1)
                 for j, value in enumerate(shown):
                     part = None if noise is None else noise.reshape(lines.shape)[j]
                     effects.append(TermEffect(axis, output, values, lines[j], part, other, _text(value)))
@@ -304,7 +308,8 @@ class TermEffects:
 
         Products of two columns follow: what both add together, over one of them, a line per value of the other.
         Bands count the privacy noise alone, as ``intervals`` do, and are no confidence bands for a population. For fits
-        with ``inference``, curves are those of ``summary().plot(column)``: with bands for a population.
+        with ``inference`` they are intervals for a population, curves are those of ``summary().plot(column)``, and what
+        noise hides is left out.
 
         Parameters
         ----------
@@ -334,10 +339,11 @@ class TermEffects:
             raise Unsupported(
                 f"there is no column called {', '.join(map(str, strange))}" if strange else "name a column"
             )
-        of_columns = self.term_effects()
-        effects = [effect for name in chosen for effect in of_columns if effect.column == name]
         width = deviations(level, pure=self._fitted.certificate_.delta == 0)
-        effects += [effect for effect in self.product_effects() if {effect.column, effect.other} <= set(chosen)]
+        law = _released if getattr(self._fitted, "effects_", None) is None else partial(_in_population, level, width)
+        of_columns = self._term_effects(law)
+        effects = [effect for name in chosen for effect in of_columns if effect.column == name]
+        effects += [e for e in self._product_effects(law) if {e.column, e.other} <= set(chosen)]
         return _figure(effects, width, self._summary_of_curves(level))
 
     def _summary_of_curves(self, level: float) -> "Summary | None":
@@ -350,6 +356,46 @@ class TermEffects:
             return summary_of(self._fitted, level, self.schema_)
         except Unsupported:
             return None
+
+
+Law = Callable[[DPLinearModel, int, Integers, Floats, Floats], tuple[Floats, Floats | None]]
+"""Maps a model, an output, places of coefficients, rows of their features and the row that they are compared with to
+what each row adds and its deviation."""
+
+
+def _released(
+    fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
+) -> tuple[Floats, Floats | None]:
+    """Return the released effect, with what noise did to it."""
+    away = features - mean
+    return away @ np.atleast_2d(fitted.coef_)[output, places], _noise(fitted, output, places, away)
+
+
+def _in_population(
+    level: float, width: float, fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
+) -> tuple[Floats, Floats | None]:
+    """Return the effect, with half-widths of its intervals in ``width``; NaN where noise hides it, None for classes.
+
+    Labels are compared with the mean of those that are visible against any other label.
+    """
+    coefficients = np.atleast_2d(fitted.coef_)
+    if len(coefficients) > 1 or fitted.effects_ is None:
+        return (features - mean) @ coefficients[output, places], None
+    size = coefficients.size + fitted.fit_intercept
+    combinations = Combinations(np.append(coefficients, fitted.intercept_)[:size], fitted.effects_).jointly
+
+    def rows(away: Floats) -> Floats:
+        out = np.zeros((len(away), size))
+        out[:, places] = away
+        return out
+
+    if len(features) <= MOST_NAMES and np.isin(features, (0.0, 1.0)).all():
+        cells = features[features @ mean > 0]  # without the one for other labels
+        apart = [rows(cells - cell) for cell in cells]
+        visible = np.array([row.any(axis=1) & ~combinations.hidden(row) for row in apart]).any(axis=0)
+        mean = cells[visible].mean(axis=0) if visible.any() else mean
+    _, low, high = combinations.interval(rows(features - mean), level)
+    return (features - mean) @ coefficients[0, places], np.asarray((high - low) / 2 / width)
 
 
 def _noise(fitted: DPLinearModel, output: int, places: Integers, away: Floats) -> Floats | None:
@@ -429,6 +475,9 @@ def _figure(effects: Sequence[TermEffect], width: float, summary: "Summary | Non
             continue
         for k, line in enumerate(panel):
             _draw(axes, line, width, f"C{k % 10}")
+        if all(line.noise is not None and np.isnan(line.noise).all() for line in panel):
+            axes.text(0.5, 0.6, "hidden by noise", transform=axes.transAxes, ha="center", color="0.4")
+            axes.set(xticks=[], yticks=[])
         axes.axhline(0.0, color="0.5", linewidth=0.8, zorder=1)
         title = f"{effect.title}, {effect.output}" if effect.other and len(outputs) > 1 else effect.title
         shown = textwrap.shorten(title, 32, placeholder="\N{HORIZONTAL ELLIPSIS}")
@@ -444,16 +493,17 @@ def _figure(effects: Sequence[TermEffect], width: float, summary: "Summary | Non
 
 def _draw(axes: "Axes", effect: TermEffect, width: float, color: str) -> None:
     half = None if effect.noise is None else width * effect.noise
+    drawn = effect.effect if half is None else np.where(np.isnan(half), np.nan, effect.effect)
     if isinstance(effect.values[0], float) and len(effect.values) == POINTS:
-        axes.plot(effect.values, effect.effect, color=color, linewidth=2.0, zorder=3, label=effect.at or effect.output)
+        axes.plot(effect.values, drawn, color=color, linewidth=2.0, zorder=3, label=effect.at or effect.output)
         if half is not None:
-            band = effect.effect - half, effect.effect + half
+            band = drawn - half, drawn + half
             axes.fill_between(effect.values, *band, color=color, alpha=0.18, linewidth=0, zorder=2)
         return
     places = np.arange(len(effect.values))
     axes.errorbar(
         places,
-        effect.effect,
+        drawn,
         yerr=half,
         fmt="o",
         color=color,
