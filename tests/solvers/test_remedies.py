@@ -1,5 +1,6 @@
 """Refusals name solvers that serve the same problem: every remedy in every message is followed, over public facts."""
 
+import inspect
 import itertools
 import re
 
@@ -11,9 +12,11 @@ from discreet.bounds import Domain
 from discreet.errors import DiscreetError, Unsupported
 from discreet.models.fit import choose_solver, solver_names
 from discreet.solvers import agd
+from discreet.solvers.base import SOLVERS
 from tests.registry import LOSSES, PENALTIES, RELATIONS
 
 NAMES = solver_names()
+SETTING = re.compile(r"(?:solver's|its) (\w+)=")
 QUOTED = re.compile(r"'(" + "|".join(NAMES) + r")'")
 BARE = re.compile(r"\b(?:use|or|,) (?:solver=)?(gd|sgd|svrg|agd|cd|gcd)\b")
 FACTS = list(itertools.product(RELATIONS, [True, False], [True, False], [True, False], [None, 5_000], [True, False]))
@@ -27,6 +30,11 @@ def refusal(name, domain, loss, penalty, budget):
     except DiscreetError as error:
         return str(error)
     return None
+
+
+def settings(name):
+    """What an object of a solver by name can be given."""
+    return {} if name == "auto" else inspect.signature(SOLVERS[name]).parameters
 
 
 def problems(loss):
@@ -45,6 +53,9 @@ def wrong_remedies(loss, penalty):
     for domain, budget in problems(loss):
         refusals = {solver: refusal(solver, domain, loss, penalty, budget) for solver in NAMES}
         for solver, text in refusals.items():
+            wrong |= {
+                (solver, text, word, None) for word in SETTING.findall(text or "") if word not in settings(solver)
+            }
             remedies = {*QUOTED.findall(text or ""), *BARE.findall(text or "")}
             wrong |= {(solver, text, remedy, refusals[remedy]) for remedy in remedies if refusals[remedy] is not None}
             count += len(remedies)

@@ -384,8 +384,9 @@ def expectations(facts: Facts, solver: Solver) -> tuple[str, str]:
     """Return the signal, and what privacy will probably cost with its spread and floor: for the certificate too."""
     signal = facts.signal
     first = (
-        f"Signal: N = n mu / a = {signal.total:,.3g} for {signal.coefficients:,} coefficients: {signal.per_row:,.3g} "
-        f"per row, {signal.per_coefficient:,.3g} per coefficient, {signal.per_record:,.3g} of the sampling error"
+        f"Signal: N = n mu / a = {signal.total:,.3g}, {signal.coefficients:,} coefficients: {signal.per_row:,.3g} for "
+        f"a row of them (N over the root), {signal.per_coefficient:,.3g} for each (N over the number); the sampling "
+        f"error is {signal.per_record:,.3g} x the noise"
     )
     return first, f"Forecast: {prediction(facts, solver) or 'there is none for this solver'}"
 

@@ -306,7 +306,8 @@ def _finite(bound: float, loss: Loss) -> float:
     if not math.isfinite(bound):
         raise Unsupported(
             f"the gradients of {type(loss).__name__} are unbounded: declare a ball that the coefficients stay in (the "
-            "solver's radius=...), clip gradients (its clip=...), or use Huber's loss, such as DPHuberRegressor"
+            "solver's radius=...), take a solver that clips gradients, such as the default (solver='auto'), or use "
+            "Huber's loss, such as DPHuberRegressor"
         )
     return bound
 

@@ -547,7 +547,10 @@ def _simulation(setting: "Setting", plan: "Plan", n: int, seconds: float) -> "tu
             progress=on_time,
         )
     except _Late:
-        return None, (f"Not simulated: it takes more than {seconds:g} seconds. Use DPLinearModel.forecast.",)
+        return None, (
+            f"Not simulated here, since it takes more than {seconds:g} seconds: see discreet forecast, or the "
+            "estimator's forecast().",
+        )
     return simulated, simulated.remarks
 
 
