@@ -179,3 +179,11 @@ def test_what_a_maker_raises_is_not_shown():
         assert isinstance(found.error, Unsupported)
         assert "cannot be read to its end" in str(found.error)
         assert_discreet(found)
+
+
+def test_a_column_of_another_case_is_named():
+    table = rows().rename_columns(["A ", "b", "t"])
+    with pytest.raises(Unsupported, match=r"no column 'a', which the schema declares; it has 'A '"):
+        TableModel(schema(), DPLogisticRegression(solver=SOLVER)).fit(table)
+    with pytest.raises(Unsupported, match=r"no column 'a', which the schema declares$"):
+        TableModel(schema(), DPLogisticRegression(solver=SOLVER)).fit(table.drop_columns(["A "]))

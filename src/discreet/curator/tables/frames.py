@@ -17,6 +17,7 @@ import pyarrow as pa
 from discreet.curator.records.admission import Table
 from discreet.curator.tables.cells import Column, check_stored, texts
 from discreet.errors import Unsupported, unquoted
+from discreet.schema.cell_meaning import some
 
 BATCH_ROWS = 1 << 15
 
@@ -58,7 +59,12 @@ class Source(ABC):
         wanted = list(columns)
         lacking = [name for name in wanted if name not in counts]
         if lacking:
-            raise Unsupported(f"the table has no column {', '.join(map(repr, lacking))}: the schema declares it")
+            meant = {name.strip().casefold() for name in lacking}
+            alike = [name for name in counts if str(name).strip().casefold() in meant]
+            raise Unsupported(
+                f"the table has no column {some(lacking)}, which the schema declares"
+                + (f"; it has {some(alike)}: names must be equal to the letter" if alike else "")
+            )
         twice = [name for name in wanted if counts[name] > 1]
         if twice:
             raise Unsupported(f"the table has {', '.join(map(repr, twice))} more than once: rename one")
