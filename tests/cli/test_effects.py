@@ -65,7 +65,7 @@ def test_several_models_stand_side_by_side(run, folders):
         (("large", "--contrast", "ward = nobody - x"), "no effect called"),
         (("large", "--test", "ward = nobody"), "hides"),
         (("large", "--level", "2"), "between 0 and 1"),
-        (("plain",), "inference='sandwich'"),
+        (("small", "plain"), "plain: nothing was reserved for standard errors: fit again with inference='sandwich'"),
     ],
 )
 def test_refusals_name_the_remedy(run, folders, asked, told):

@@ -266,3 +266,17 @@ def test_no_intercept_needs_ranges_about_0():
     with pytest.raises(Unsupported, match="symmetric about 0"):
         TableModel(Schema({"x": Number((0, 100))}, Target("y", range=(0, 100))), estimator).quote(table)
     assert TableModel(Schema({"x": Number((-100, 100))}, Target("y", range=(0, 100))), estimator).quote(table)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target", "remedy"),
+    [
+        (DPLinearRegression, Target("y", classes=(0, 1)), "predicts numbers.*declares classes.*DPLogisticRegression"),
+        (DPLogisticRegression, Target("y", range=(0, 9)), "predicts classes.*declares a range.*DPRidge"),
+    ],
+)
+def test_an_estimator_of_another_kind_than_the_target_is_refused(estimator, target, remedy):
+    """Its own refusal would ask for bounds, which the schema brings."""
+    table = {"x": [1.0, 2.0] * 20, "y": [0, 1] * 20}
+    with pytest.raises(Unsupported, match=remedy):
+        TableModel(Schema({"x": Number((0, 9))}, target), estimator()).fit(table)

@@ -245,3 +245,9 @@ def test_problems_name_columns_and_never_more():
 def test_a_key_of_a_column_without_a_kind_is_named():
     with pytest.raises(SchemaError, match="'values' is no key"):
         Schema.from_dict({"target": {"column": "y", "classes": [0, 1]}, "columns": {"a": {"values": ["b", "c"]}}})
+
+
+@pytest.mark.parametrize("wrong", [0, None, "0 to 9", {0: 9}], ids=str)
+def test_a_range_that_is_no_pair_is_answered_with_one(wrong):
+    with pytest.raises(SchemaError, match=r"range needs two numbers, the least and the largest, such as \[0, 120\]$"):
+        Number(wrong)

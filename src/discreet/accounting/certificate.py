@@ -84,7 +84,7 @@ class Checked:
     def mismatch(self, name: str) -> str:
         """Return what is wrong with most cells of a column, in words; "" where that is nothing, or not known."""
         count, what = max(((count, what) for what, count in self.columns.get(name, {}).items()), default=(0.0, ""))
-        is_most = self.n is not None and count > self.n / 2 and self._stands_out(count)
+        is_most = self.n is not None and count > max(_SURE * self.noise, self.n / 2)
         return f"most cells of {name} {MEANING.get(what, what)}" if is_most else ""
 
     @property

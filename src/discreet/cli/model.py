@@ -470,6 +470,7 @@ def effects(
 
 def _summary(path: Path, level: float) -> "Summary":
     from discreet.cli.options import read_contents
+    from discreet.errors import Unsupported
 
     contents = read_contents(path)
     model: Any = contents.table or contents.model
@@ -477,7 +478,10 @@ def _summary(path: Path, level: float) -> "Summary":
         raise Refused(f"{path}: effects are of a model: name its folder, or a file of model.save")
     if not hasattr(model, "summary"):
         raise Refused(f"{path}: this model has no effects with standard errors")
-    summary: Summary = model.summary(level)
+    try:
+        summary: Summary = model.summary(level)
+    except Unsupported as error:
+        raise Refused(f"{path}: {error}") from None
     return summary
 
 

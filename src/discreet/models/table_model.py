@@ -447,6 +447,14 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         chosen: DPLinearModel = self.estimator or MODELS[default_model(self.schema)]()
         if chosen.bounds is not None:
             raise Unsupported("the schema brings the bounds: leave bounds out of the estimator")
+        target, classifies = self.schema.target, hasattr(chosen, "classes")
+        if target is not None and classifies != (target.classes is not None):
+            predicted, declared = ("classes", "a range") if classifies else ("numbers", "classes")
+            raise Unsupported(
+                f"{type(chosen).__name__} predicts {predicted}, and the schema declares {declared} for "
+                f"{target.column!r}: take another estimator, such as {MODELS[default_model(self.schema)].__name__}, or "
+                "declare another target"
+            )
         return chosen
 
     def _unfitted(self, stream: TableStream) -> DPLinearModel:

@@ -387,7 +387,8 @@ def _even_places(count: int) -> tuple[float, ...]:
 
 def checked_range(pair: object, what: str) -> Range:
     """Return two finite numbers, the first the smaller."""
-    ends = _listed(pair, what)
+    is_list = hasattr(pair, "tolist") or (isinstance(pair, Sequence) and not isinstance(pair, (str, bytes)))
+    ends = _listed(pair, what) if is_list else ()
     if len(ends) != 2:
         raise SchemaError(f"{what} needs two numbers, the least and the largest, such as [0, 120]")
     low, high = (_number(end, what) for end in ends)
