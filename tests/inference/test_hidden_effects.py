@@ -195,7 +195,7 @@ def test_pictures_of_columns_leave_hidden_cells_out(folder):
 
 
 WRONG = {
-    "texts": ("most cells of income are empty or no number", lambda n: ["33,966"] * n),
+    "texts": ("of the cells of income are empty or no number", lambda n: ["33,966"] * n),
     "constant": ("it hardly varies within its declared range", lambda n: [50_000] * n),
     "at an end": ("it hardly varies within its declared range", lambda n: [0] * n),
 }
@@ -215,13 +215,28 @@ def test_a_number_that_tells_nothing_is_no_rare_category(wrong):
     assert expected in summary.reasons["income"]
 
 
+def test_an_effect_of_clipped_values_says_so():
+    """A range that cuts most values changes what is estimated: here to twice the effect."""
+    rng, n = np.random.default_rng(1), 12_000
+    table = pd.DataFrame({"age": rng.uniform(18, 90, n), "ok": rng.random(n) < 0.5})
+    table["back"] = (rng.random(n) < 1 / (1 + np.exp(-0.03 * (table["age"] - 50)))).astype(int)
+    schema = Schema({"age": Number((45, 60)), "ok": Boolean()}, Target("back", classes=(0, 1)))
+    estimator = DPLogisticRegression(4.0, 1e-8, inference="sandwich", ledger=False)
+    with seeded(3):
+        model = TableModel(schema, estimator).fit(table)
+    summary, said = model.summary(), "of the cells of age lie outside the declared range, and were clipped to it"
+    assert said in summary.facts["schema"]
+    assert "of ok" not in summary.facts["schema"]
+    assert said in report_of(model, "A model").html().split('id="effects"')[1]
+
+
 def test_labels_that_no_row_has_are_the_reason_for_no_standard_errors():
     rng, n = np.random.default_rng(1), 12_000
     table = pd.DataFrame({"age": rng.uniform(18, 90, n), "back": rng.choice(["Yes", "No"], n)})
     schema = Schema({"age": Number((18, 90))}, Target("back", classes=("no", "yes")))
     with seeded(3):
         model = TableModel(schema, DPLogisticRegression(4.0, 1e-8, inference="sandwich", ledger=False)).fit(table)
-    with pytest.raises(Unsupported, match="most cells of back hold none of the declared labels: correct the schema"):
+    with pytest.raises(Unsupported, match="of the cells of back hold none of the declared labels: correct the schema"):
         model.summary()
 
 

@@ -81,11 +81,12 @@ class Checked:
         noticeable = [(count, text) for count, text in candidates if count > least]
         return [text for _, text in sorted(noticeable, key=lambda item: -item[0])]
 
-    def mismatch(self, name: str) -> str:
-        """Return what is wrong with most cells of a column, in words; "" where that is nothing, or not known."""
+    def mismatch(self, name: str, more_than: float = 0.5) -> str:
+        """Return what is wrong with more than this part of a column's cells, in words; "" for nothing, or not known."""
         count, what = max(((count, what) for what, count in self.columns.get(name, {}).items()), default=(0.0, ""))
-        is_most = self.n is not None and count > max(_SURE * self.noise, self.n / 2)
-        return f"most cells of {name} {MEANING.get(what, what)}" if is_most else ""
+        if self.n is None or count <= max(_SURE * self.noise, self.n * more_than):
+            return ""
+        return f"about {min(1.0, count / self.n):.0%} of the cells of {name} {MEANING.get(what, what)}"
 
     @property
     def scale(self) -> str:

@@ -502,6 +502,8 @@ CAUTION = (
 """When effects are not to be trusted: the first words of every summary, of the report's effects and of the page."""
 EMPTY_CELL, RARE_CELL, DETERMINED = 0.01, 0.1, 0.97
 """Shares of rows below which a cell is empty and rare, and the R2 from which others nearly determine a column."""
+MANY = 0.1
+"""A part of a column's cells that do not fit the schema is spoken of from here on."""
 TOLD, NAMED = 0.02, 4
 """A part of a variance that allows for bias is spoken of from here on, of at most so many effects by name."""
 
@@ -560,6 +562,9 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     summary = replace(summary, values=shown.T.ravel(), effects=effects, reasons=reasons)
     summary.facts.update(_bias(names, summary.effects))
     summary.facts.update(_small_units(summary))
+    misfits = [checks.mismatch(name, MANY) for name in schema.columns] if checks and schema else []
+    if misfits := list(filter(None, misfits)):
+        summary.facts["schema"] = f"{'; '.join(misfits)}: effects are of what the schema makes of these cells"
     if folded:
         summary.facts["folded"] = f"{', '.join(folded)}: below 1% of rows, without a line of their own"
     hidden = summary.hidden[structure.slopes or slice(None)]

@@ -285,7 +285,7 @@ EFFECTS = (
     "Intervals and p-values count sampling and privacy noise."
 )
 CAUTION = "caution"
-BELOW = ("target", "classes", "weights", "bias")
+BELOW = ("schema", "target", "classes", "weights", "bias")
 """What a summary says that belongs below its numbers."""
 LARGEST = 700.0
 """A logarithm whose exponential is beyond double precision."""

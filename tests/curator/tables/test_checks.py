@@ -130,7 +130,7 @@ def test_a_private_number_of_records_is_not_shown():
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({}, "most cells of age are empty or no number"),
+        ({}, "about 90% of the cells of age are empty or no number"),
         ({"n": 3000}, ""),
         ({"n": None}, ""),
         ({"noise": 400.0}, ""),
