@@ -186,37 +186,44 @@ def gradient_over_batch(rows, facts, chosen, w, margin_scale, scale, loss, out):
 
 
 @njit(inline="always")
-def _coefficients(loss, margins, facts, scale, use_l1, slopes, coefficients):
-    target, weight, limit = facts[0], facts[1], facts[2]
-    derivatives(loss, margins, target, slopes)
+def _margins(x, w, margin_scale, margins):
+    for k in range(w.shape[0]):
+        total = int64(0)
+        for j in range(w.shape[1]):
+            total += int64(x[j]) * int64(w[k, j])
+        margins[k] = float(total) * margin_scale
+
+
+@njit(inline="always")
+def _coefficients(slopes, facts, scale, use_l1, coefficients):
     for k in range(slopes.size):
-        slopes[k] *= weight * scale
+        slopes[k] *= facts[1] * scale
     if slopes.size == 1:
-        coefficients[0] = int64(bounded(slopes[0], limit))
+        coefficients[0] = int64(bounded(slopes[0], facts[2]))
     else:
-        bound_vector(slopes, int64(limit), use_l1, coefficients)
+        bound_vector(slopes, int64(facts[2]), use_l1, coefficients)
+
+
+@njit(inline="always")
+def _add_outputs(x, coefficients, out):
+    for k in range(coefficients.size):
+        c, sums = coefficients[k], out[k]
+        if c != 0:
+            for j in range(x.size):
+                sums[j] += c * int64(x[j])
 
 
 @kernel()
 def gradient_over_rows(rows, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
     """Add to ``out`` (K, p) the sum over the chosen records of the clipped gradient, in lattice steps."""
-    outputs, p = w.shape
-    margins, slopes = np.empty(outputs), np.empty(outputs)
-    coefficients = np.empty(outputs, dtype=np.int64)
+    margins, slopes = np.empty(w.shape[0]), np.empty(w.shape[0])
+    coefficients = np.empty(w.shape[0], dtype=np.int64)
     for index in range(chosen.size):
         i = chosen[index]
-        x = rows[i]
-        for k in range(outputs):
-            total, wk = int64(0), w[k]
-            for j in range(p):
-                total += int64(x[j]) * int64(wk[j])
-            margins[k] = float(total) * margin_scale
-        _coefficients(loss, margins, facts[i], scale, use_l1, slopes, coefficients)
-        for k in range(outputs):
-            c, sums = coefficients[k], out[k]
-            if c != 0:
-                for j in range(p):
-                    sums[j] += c * int64(x[j])
+        _margins(rows[i], w, margin_scale, margins)
+        derivatives(loss, margins, facts[i, 0], slopes)
+        _coefficients(slopes, facts[i], scale, use_l1, coefficients)
+        _add_outputs(rows[i], coefficients, out)
 
 
 @kernel()
@@ -246,62 +253,59 @@ def gradient_over_sparse_batch(indptr, indices, data, facts, chosen, w, margin_s
                 out[np.uint32(columns[e])] += c * int64(x[e])
 
 
-@kernel()
-def gradient_over_sparse_rows(indptr, indices, data, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
-    """The same over compressed rows: only stored entries are touched."""
-    outputs = w.shape[0]
-    margins, slopes = np.empty(outputs), np.empty(outputs)
-    coefficients = np.empty(outputs, dtype=np.int64)
-    for index in range(chosen.size):
-        i = chosen[index]
-        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        for k in range(outputs):
-            total, wk = int64(0), w[k]
-            for e in range(x.size):
-                total += int64(x[e]) * int64(wk[columns[e]])
-            margins[k] = float(total) * margin_scale
-        _coefficients(loss, margins, facts[i], scale, use_l1, slopes, coefficients)
-        for k in range(outputs):
-            c, sums = coefficients[k], out[k]
-            if c != 0:
-                for e in range(x.size):
-                    sums[columns[e]] += c * int64(x[e])
+@njit(inline="always")
+def _stored_margins(columns, x, w, margin_scale, margins):
+    for k in range(w.shape[0]):
+        total, wk = int64(0), w[k]
+        for e in range(x.size):
+            total += int64(x[e]) * int64(wk[columns[e]])
+        margins[k] = float(total) * margin_scale
 
 
 @njit(inline="always")
-def _change_coefficients(loss, margins, anchored, facts, scale, use_l1, slopes, others, coefficients):
-    target, weight, limit = facts[0], facts[1], facts[2]
+def _add_stored(columns, x, coefficients, out):
+    for k in range(coefficients.size):
+        c, sums = coefficients[k], out[k]
+        if c != 0:
+            for e in range(x.size):
+                sums[columns[e]] += c * int64(x[e])
+
+
+@kernel()
+def gradient_over_sparse_rows(indptr, indices, data, facts, chosen, w, margin_scale, scale, use_l1, loss, out):
+    """The same over compressed rows: only stored entries are touched."""
+    margins, slopes = np.empty(w.shape[0]), np.empty(w.shape[0])
+    coefficients = np.empty(w.shape[0], dtype=np.int64)
+    for index in range(chosen.size):
+        i = chosen[index]
+        columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        _stored_margins(columns, x, w, margin_scale, margins)
+        derivatives(loss, margins, facts[i, 0], slopes)
+        _coefficients(slopes, facts[i], scale, use_l1, coefficients)
+        _add_stored(columns, x, coefficients, out)
+
+
+@njit(inline="always")
+def _changes(loss, margins, anchored, target, slopes, others):
     derivatives(loss, margins, target, slopes)
     derivatives(loss, anchored, target, others)
     for k in range(slopes.size):
-        slopes[k] = (slopes[k] - others[k]) * (weight * scale)
-    if slopes.size == 1:
-        coefficients[0] = int64(bounded(slopes[0], limit))
-    else:
-        bound_vector(slopes, int64(limit), use_l1, coefficients)
+        slopes[k] -= others[k]
 
 
 @kernel()
 def change_over_rows(rows, facts, chosen, w, anchor, margin_scale, anchor_scale, scale, use_l1, loss, out):
     """Add to ``out`` (K, p) the sum over the chosen records of the clipped change, in lattice steps."""
-    outputs, p = w.shape
+    outputs = w.shape[0]
     margins, anchored, slopes, others = np.empty(outputs), np.empty(outputs), np.empty(outputs), np.empty(outputs)
     coefficients = np.empty(outputs, dtype=np.int64)
     for index in range(chosen.size):
         i = chosen[index]
-        x = rows[i]
-        for k in range(outputs):
-            total, before, wk, ak = int64(0), int64(0), w[k], anchor[k]
-            for j in range(p):
-                total += int64(x[j]) * int64(wk[j])
-                before += int64(x[j]) * int64(ak[j])
-            margins[k], anchored[k] = float(total) * margin_scale, float(before) * anchor_scale
-        _change_coefficients(loss, margins, anchored, facts[i], scale, use_l1, slopes, others, coefficients)
-        for k in range(outputs):
-            c, sums = coefficients[k], out[k]
-            if c != 0:
-                for j in range(p):
-                    sums[j] += c * int64(x[j])
+        _margins(rows[i], w, margin_scale, margins)
+        _margins(rows[i], anchor, anchor_scale, anchored)
+        _changes(loss, margins, anchored, facts[i, 0], slopes, others)
+        _coefficients(slopes, facts[i], scale, use_l1, coefficients)
+        _add_outputs(rows[i], coefficients, out)
 
 
 @kernel()
@@ -315,18 +319,11 @@ def change_over_sparse_rows(
     for index in range(chosen.size):
         i = chosen[index]
         columns, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        for k in range(outputs):
-            total, before, wk, ak = int64(0), int64(0), w[k], anchor[k]
-            for e in range(x.size):
-                total += int64(x[e]) * int64(wk[columns[e]])
-                before += int64(x[e]) * int64(ak[columns[e]])
-            margins[k], anchored[k] = float(total) * margin_scale, float(before) * anchor_scale
-        _change_coefficients(loss, margins, anchored, facts[i], scale, use_l1, slopes, others, coefficients)
-        for k in range(outputs):
-            c, sums = coefficients[k], out[k]
-            if c != 0:
-                for e in range(x.size):
-                    sums[columns[e]] += c * int64(x[e])
+        _stored_margins(columns, x, w, margin_scale, margins)
+        _stored_margins(columns, x, anchor, anchor_scale, anchored)
+        _changes(loss, margins, anchored, facts[i, 0], slopes, others)
+        _coefficients(slopes, facts[i], scale, use_l1, coefficients)
+        _add_stored(columns, x, coefficients, out)
 
 
 @njit(inline="always")
@@ -438,15 +435,6 @@ def unit_scores(rows, facts, starts, w, margin_scale, scale, loss, limit, out):
         bound_vector(score, limit, False, whole)
         for j in range(p):
             out[u, j] = whole[j]
-
-
-@njit(inline="always")
-def _margins(x, w, margin_scale, margins):
-    for k in range(w.shape[0]):
-        total = int64(0)
-        for j in range(w.shape[1]):
-            total += int64(x[j]) * int64(w[k, j])
-        margins[k] = float(total) * margin_scale
 
 
 @kernel()
