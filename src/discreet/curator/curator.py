@@ -27,7 +27,7 @@ from discreet.errors import PlanViolation, Unsupported
 from discreet.json_schemas import Json
 from discreet.ledger.ledger import Reservation
 from discreet.losses.base import Loss
-from discreet.typing import Integers
+from discreet.typing import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -233,6 +233,16 @@ class Curator:
         and a target is moved only where the loss's constants do not depend on it.
         """
         self._recode(recoding, loss, typical, once=False)
+
+    def start_at(self, w: Floats) -> None:
+        """Let later steps start from coefficients of the records as they are now. Free.
+
+        Privacy
+        -------
+        Nothing is released. Conditions: the coefficients are public or made of released values.
+        """
+        session = self._session
+        session.see(session.engine, replace(session.domain, start=np.array(w, dtype=np.float64)))
 
     @contextmanager
     def recoded(self, recoding: Recoding, *, loss: Loss | None = None) -> Iterator[None]:

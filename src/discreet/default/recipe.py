@@ -61,10 +61,6 @@ from discreet.curator import Recoding
 from discreet.default.rows import (
     Rows,
     Units,
-    best_constant,
-    best_log_mean,
-    class_shares,
-    constant_doubt,
     declared_features,
     declared_rows,
     search_releases,
@@ -73,7 +69,7 @@ from discreet.default.rows import (
 )
 from discreet.default.weighted import Pooled, Weighted, columns, flat, inside, to_the_end
 from discreet.errors import Unsupported
-from discreet.losses.base import Loss, slope_at_zero
+from discreet.losses.base import Loss
 from discreet.losses.classification import contrasts
 from discreet.parameters import Count, CountOrZero, OneOf, Positive, Weight, check_fields
 from discreet.penalties.base import Penalty
@@ -89,6 +85,13 @@ from discreet.solvers.base import (
     public_count,
 )
 from discreet.solvers.calibration import CLASSES, LEAST_UNIT, NUMBERS, Calibrated, Calibration, mean_curvature
+from discreet.solvers.constants import (
+    best_constant,
+    best_log_mean,
+    constant_doubt,
+    constant_query,
+    released_shares,
+)
 from discreet.solvers.coordinates import (
     COUNT_SHARE,
     LEAST_DIRECTION,
@@ -329,10 +332,10 @@ class Recipe:
         with on_one_thread(curator.domain.n_features):
             n, admitted = public_count(curator), curator.domain
             counts = self._counts_classes(admitted, curator.loss)
-            classes = self._class_shares(curator, admitted, n) if counts and curator.loss.n_outputs == 1 else None
+            classes = self._class_shares(curator, n) if counts and curator.loss.n_outputs == 1 else None
             rows = self._rows(curator, admitted, penalty, n)
             if counts and classes is None:
-                classes = self._class_shares(curator, admitted, n)
+                classes = self._class_shares(curator, n)
             loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
             rows = self._started(loss, rows, penalty, admitted, classes)
             if steps_query(loss) == "noisy_weighted_gradient":
@@ -448,22 +451,9 @@ class Recipe:
         return replace(rows, start=rows.recoding.recoded(w), margin=margin, doubt=doubt)
 
     @staticmethod
-    def _class_shares(curator: "Curator", admitted: Domain, n: float) -> tuple[Floats, float]:
-        """Return the noisy shares of classes, and their noise: by the constant's entry of the gradient at 0.
-
-        Of several outputs by the gradient of rows that are a constant.
-        """
-        loss, clip = curator.loss, slope_at_zero(curator.loss)
-        if loss.n_outputs == 1:
-            gradient = curator.noisy_coordinate_gradient(np.zeros(admitted.shape), admitted.n_features - 1, clips=clip)
-        else:
-            features, column = admitted.n_features - 1, np.zeros((admitted.n_features, 1))
-            column[-1] = 1.0
-            with curator.recoded(Recoding(np.zeros(features), np.ones(features), matrix=column, reach=1.0)):
-                gradient = curator.noisy_gradient(np.zeros((1, *admitted.shape[1:])), clip=clip)[0]
-        query = "noisy_coordinate_gradient" if loss.n_outputs == 1 else "noisy_gradient"
-        noise = noises(curator, query)[0] * clip / n
-        return class_shares(loss, np.atleast_1d(gradient) / n, noise), noise
+    def _class_shares(curator: "Curator", n: float) -> tuple[Floats, float]:
+        """Return the noisy shares of classes, and their noise."""
+        return released_shares(curator, n, noises(curator, constant_query(curator.domain))[0])
 
     def _calibration(
         self,

@@ -22,14 +22,11 @@ Released by looks: T shares, T clipped means. Privacy: those of ``noisy_share_wi
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq, minimize
-from scipy.special import logsumexp, softmax
 
 from discreet.accounting.plan import Release
 from discreet.bounds import Domain, Typical
@@ -37,7 +34,6 @@ from discreet.curator import Recoding
 from discreet.losses.base import Loss, slope_at_zero
 from discreet.penalties.recoded import Quadratic
 from discreet.solvers.base import Solution
-from discreet.solvers.calibration import CLASSES
 from discreet.solvers.coordinates import (
     TINY,
     Estimate,
@@ -50,7 +46,6 @@ from discreet.solvers.coordinates import (
     shares_to_noise,
 )
 from discreet.solvers.propagation import evidence_of_signal, posterior_weights
-from discreet.solvers.settings import LARGEST
 from discreet.solvers.shrinkage import ODDS
 from discreet.solvers.traces import (
     DescentTrace,
@@ -274,67 +269,3 @@ def _look(curator: "Curator", n: float, center: float, window: float) -> tuple[f
     share = curator.noisy_share_within(place, columns - 1, clip=window) / n + 0.5
     mean = float(curator.noisy_coordinate_gradient(place, columns - 1, clips=window)[0]) / n
     return min(1.0, max(0.0, share)), mean
-
-
-UNEVEN = 0.3
-"""How far the share of a class is from an even one, mostly."""
-
-
-def class_shares(loss: Loss, gradient: Floats, noise: float) -> Floats:
-    """Return the shares of classes that a mean gradient at 0 of constant rows tells.
-
-    With f' at 0 of each class, a mean slope g of two classes says (g - f'_1) / (f'_0 - f'_1); K outputs each lack their
-    class's share. Shares are drawn to even ones by what is noise in them, and are at least the noise.
-    """
-    count = max(2, len(gradient))
-    if len(gradient) > 1:
-        shares = 1.0 / count - gradient
-    else:
-        negative, positive = (float(loss.slopes_at(np.zeros(1), sign)[0]) for sign in (-1.0, 1.0))
-        share = (float(gradient[0]) - negative) / (positive - negative)
-        shares, noise = np.array([1.0 - share, share]), noise / abs(positive - negative)
-    kept = UNEVEN**2 / (UNEVEN**2 + noise**2)
-    shares = np.maximum(1.0 / count + kept * (shares - 1.0 / count), max(TINY, min(noise, 0.5 / count)))
-    return np.asarray(shares / shares.sum())
-
-
-def constant_doubt(loss: Loss, shares: Floats, noise: float, strength: float) -> Floats | float:
-    """Return about how far the constant of noisy shares is from the best: by their noise, and by what columns do.
-
-    ``noise`` is that of the mean gradient that they were read from.
-    """
-    if loss.n_outputs > 1:
-        return np.asarray(np.hypot(CLASSES.shift, noise / shares))
-    off = noise / abs(float(np.subtract(*(loss.slopes_at(np.zeros(1), sign)[0] for sign in (-1.0, 1.0)))))
-    ends = (min(1.0, max(0.0, float(shares[1]) + sign * off)) for sign in (-1.0, 1.0))
-    low, high = (best_constant(loss, np.array([1.0 - end, end]), strength) for end in ends)
-    return math.hypot(CLASSES.shift, float(high - low) / 2.0)
-
-
-def best_constant(loss: Loss, shares: Floats, strength: float) -> Floats | float:
-    """Return the constant margin (one per class of several) with the least expected loss and L2 penalty."""
-    if loss.n_outputs > 1:
-
-        def sloped(margins: Floats) -> tuple[float, Floats]:
-            height = float(logsumexp(margins) - shares @ margins + strength * margins @ margins / 2.0)
-            return height, softmax(margins) - shares + strength * margins
-
-        return np.asarray(minimize(sloped, np.zeros(len(shares)), jac=True, method="BFGS").x)
-
-    def slope(margin: float) -> float:
-        each = [float(loss.slopes_at(np.array([margin]), sign)[0]) for sign in (-1.0, 1.0)]
-        return float(shares @ each) + strength * margin
-
-    return _flat_point(slope)
-
-
-def best_log_mean(loss: Loss, mean: float, strength: float) -> float:
-    """Return the log of the constant with the least expected loss (linear in the target) and L2 penalty."""
-    return _flat_point(lambda margin: float(loss.slopes_at(np.array([margin]), mean)[0]) + strength * margin)
-
-
-def _flat_point(slope: Callable[[float], float]) -> float:
-    """Return where a slope that does not fall is 0; the end at which it is nearest to 0 where it is not."""
-    if slope(-LARGEST) >= 0 or slope(LARGEST) <= 0:
-        return -LARGEST if slope(-LARGEST) >= 0 else LARGEST
-    return float(brentq(slope, -LARGEST, LARGEST))

@@ -17,7 +17,8 @@ The library's own default takes its steps in the same coordinates (``default/row
 Privacy
 -------
 Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_magnitudes``, ``noisy_mean_squares``
-and ``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), each proven at the curator;
+and ``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), for a start of classes and
+counts ``noisy_coordinate_gradient`` or ``noisy_gradient`` (``constants``), each proven at the curator;
 the recoding maps neighboring tables to neighboring tables under every relation (``Curator.recode``), so that each
 answer that the inner solver asks for has the sensitivity that its own docstring proves, on the recoded records.
 Mechanism: Gaussian noise (discrete Laplace for pure budgets); the same curator answers both, adaptively; the map back
@@ -72,10 +73,11 @@ from discreet.solvers.base import (
     public_count,
 )
 from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration, predictor_coordinates
-from discreet.solvers.propagation import affine
-from discreet.solvers.shrinkage import garrote, kept, noise_in, shrunk
+from discreet.solvers.constants import constant_query, constant_release, released_constant
+from discreet.solvers.propagation import affine, left_of_start
+from discreet.solvers.shrinkage import bend_of, curved, garrote, kept, mean_squares, noise_in, shrunk
 from discreet.solvers.signal import Signal
-from discreet.solvers.traces import CalibratedTrace, Noise, Spectrum, StageTrace, margins_of
+from discreet.solvers.traces import CalibratedTrace, DescentTrace, Noise, Spectrum, StageTrace, margins_of
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -567,6 +569,15 @@ def release_weight(release: Release) -> float:
     return sampled * (0.25 if release.mechanism == "exponential" else 1.0) * release.count / release.relative_noise**2
 
 
+def left_of(trace: object, curator: "Curator") -> float:
+    """Return what steps leave of noise in the intercept that they start from: at most all of it."""
+    if not isinstance(trace, DescentTrace):
+        return 1.0
+    domain, loss = curator.domain, curator.loss
+    pull = trace.step * bend_of(loss, domain) * curved(trace, loss, domain) * float(mean_squares(domain)[-1])
+    return min(1.0, abs(float(left_of_start(trace.momenta, trace.averages, np.array([min(1.0, pull)]))[0])))
+
+
 @dataclass(frozen=True)
 class Preconditioned:
     """Run ``solver`` in declared coordinates, on standardized features, or in whitened coordinates.
@@ -603,6 +614,9 @@ class Preconditioned:
         by it: steps' clips leave that of a skewed target too low. None: do not; nor do solvers with an adaptive plan.
     shift_share : float, default=0.05
         Its share of mu^2.
+    start_share : float, default=0.0
+        The share of mu^2 of one more answer, from which the constant follows that a class or a count is best predicted
+        by (``constants``): steps start there, not at 0. None is asked where the fit was given a start.
     denoise : bool, default=False
         Shrink what the solver found by what is noise in it (``shrinkage``). Free.
 
@@ -628,12 +642,13 @@ class Preconditioned:
     calibrate: bool = True
     shift_clip: Positive | None = None
     shift_share: Share = 0.05
+    start_share: Weight = 0.0
     denoise: bool = False
     name: ClassVar[str] = "preconditioned"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        shares = [self.mean_share, TARGET_SHARE if self.target_share is None else self.target_share]
+        shares = [self.mean_share, TARGET_SHARE if self.target_share is None else self.target_share, self.start_share]
         if self.coordinates != "declared":
             shares += [self.scale_share, self.moment_share * self.gives_shape]
         if not sum(shares) < 1:
@@ -651,28 +666,52 @@ class Preconditioned:
 
     def releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
         """List what coordinates are made of, the count left out."""
+        start = self._start_releases(domain, loss)
+        if self.coordinates == "training":
+            return start
         if self.coordinates == "declared":
-            measured = is_wide(domain) if self.measure is None else self.measure
-            length = Release("noisy_mean", LOOKS, relative_noise=shares_to_noise(self.mean_share, LOOKS), clip=1.0)
-            return (length,) if domain.intercept and measured and domain.moments is None else ()
+            noise = shares_to_noise(self.mean_share, LOOKS)
+            length = Release("noisy_mean", LOOKS, relative_noise=noise, clip=1.0)
+            return (*start, length) if self._measures(domain) else start
         features = feature_releases(domain, mean=self.mean_share, scale=self.scale_share)
         shape = moment_releases(domain, loss, self.moment_share) if self.gives_shape else ()
-        return (*target_releases(loss, self.target_share), *features, *shape)
+        return (*start, *target_releases(loss, self.target_share), *features, *shape)
+
+    def _measures(self, domain: Domain) -> bool:
+        """Say whether the length of rows is estimated in declared coordinates."""
+        wanted = is_wide(domain) if self.measure is None else self.measure
+        return wanted and domain.intercept and domain.moments is None
+
+    def _start_releases(self, domain: Domain, loss: Loss) -> tuple[Release, ...]:
+        """List what the constant that steps start from is read from: of classes, counts and amounts."""
+        moves = loss.task == "classification" or loss.log_link
+        if not (self.start_share and moves and domain.intercept and domain.start is None):
+            return ()
+        if domain.sparse and domain.n_outputs > 1:  # a column of ones would fill them
+            return ()
+        return (constant_release(domain, shares_to_noise(self.start_share)),)
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List the estimates, the inner solver's releases with the rest of mu^2, and a count where n is private."""
+        estimates = self.releases(domain, loss)
         if self.coordinates == "training":
-            return self.solver.plan(domain, loss, penalty)
-        self._check(domain, loss)
-        estimates, inner = self.releases(domain, loss), self._inner_plan(domain, loss, penalty)
-        asked = [replace(release, clip=None) for release in inner.releases]  # rows' lengths are not known yet
+            inner = self.solver.plan(domain, loss, penalty)
+            if not estimates:
+                return inner
+        else:
+            self._check(domain, loss)
+            inner = self._inner_plan(domain, loss, penalty)
+        asked = [*inner.releases]
+        if self.coordinates != "training":
+            asked = [replace(release, clip=None) for release in asked]  # rows' lengths are not known yet
         if isinstance(inner, AdaptivePlan):
             return AdaptivePlan((*estimates, *asked), papers_total=inner.papers_total)
         if inner.least_noise is not None or inner.total_variation:
             raise Unsupported(
                 "in other coordinates a solver runs with a fixed plan of its own: use gd, sgd, svrg, cd or gcd"
             )
-        if any(r.query not in (*ASKED, *(ONE_SHOT if self.coordinates == "diagonal" else ())) for r in asked):
+        known = (*ASKED, *(ONE_SHOT if self.coordinates == "diagonal" else ()))
+        if self.coordinates != "training" and any(release.query not in known for release in asked):
             raise Unsupported("in other coordinates iterative solvers run: use gd, sgd, svrg, cd or gcd")
         more = self._calibrates(loss, asked)
         asked = [replace(r, count=r.count + (more and r.query == "noisy_gradient")) for r in asked]
@@ -752,21 +791,32 @@ class Preconditioned:
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Estimate the map, recode the records, solve, and map the coefficients back."""
         if self.coordinates == "training":
+            constant, constant_noise = self._constant(curator, penalty)
+            if constant is not None:
+                curator.start_at(constant)
             found = self.solver.solve(curator, penalty, progress)
-            found, _ = self._shrunk(found, curator, curator.domain, penalty, penalty)
+            found, _ = self._shrunk(found, curator, curator.domain, penalty, penalty, constant=constant)
+            if constant is not None and found.trace is not None:
+                added = np.zeros_like(constant)
+                added[-1] = constant_noise * left_of(found.trace, curator)
+                found = replace(found, trace=CalibratedTrace(found.trace, 1.0, added))
             return found if penalty.ridge else replace(found, coefficients=penalty.prox(found.coefficients, 0.0))
         with on_one_thread(curator.domain.n_features):
             n, admitted, loss = public_count(curator), curator.domain, curator.loss
+            constant, constant_noise = self._constant(curator, penalty)
             estimate = self.estimate(curator, n, penalty)
             recoding = estimate.recoding
             rescaled = loss.with_target_scale(recoding.target_scale) if loss.movable_target else None
             curator.recode(recoding, loss=rescaled, typical=estimate.typical)
+            start = None if constant is None else recoding.recoded(constant)
+            if start is not None:
+                curator.start_at(start)
             pulled, smooth = self._penalty(penalty, recoding, admitted), penalty.ridge
             inner = self.solver.solve(curator, pulled, progress)
-            inner, doubt = self._shrunk(inner, curator, admitted, penalty, pulled, estimate)
-            extra = (
-                0.0 if smooth or not admitted.intercept else estimate.target.noise
-            )  # corners may keep a wrong center
+            inner, doubt = self._shrunk(inner, curator, admitted, penalty, pulled, estimate, constant)
+            extra: Floats | float = constant_noise * left_of(inner.trace, curator)
+            if not smooth and admitted.intercept:  # corners may keep a wrong center
+                extra = np.hypot(extra, estimate.target.noise)
             trace = StageTrace(inner, recoding, admitted, curator.loss, estimate.spectrum, extra)
             w = recoding.coefficients(inner.coefficients)
             w = w if smooth else penalty.prox(w, 0.0)  # into a box; moves nothing else
@@ -774,7 +824,23 @@ class Preconditioned:
                 return self._shifted(curator, penalty, estimate, inner.coefficients, trace, n, doubt)
             if curator.noise_multiplier == 0 or not self._calibrates(curator.loss, curator.plan.releases):
                 return Solution(w, trace, estimate)
-            return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n, doubt)
+            margin = 0.0 if constant is None else float(constant[-1])
+            moved = inner.coefficients if start is None else inner.coefficients - start
+            assert estimate.spectrum is not None
+            mean, deviation = margins_of(estimate.spectrum, moved)
+            law = (margin + mean, deviation, margin)
+            return self._calibrated(curator, penalty, estimate, inner.coefficients, trace, n, doubt, law)
+
+    def _constant(self, curator: "Curator", penalty: Penalty) -> tuple[Floats | None, Floats | float]:
+        """Return the coefficients of the constant that is asked for, if one is, and the noise in it."""
+        domain = curator.domain
+        if not self._start_releases(domain, curator.loss):
+            return None, 0.0
+        noise = noises(curator, constant_query(domain))[0]
+        found = released_constant(curator, public_count(curator), noise, penalty.strong_convexity)
+        w = np.zeros(domain.shape)
+        w[-1] = found.margin
+        return w, found.noise
 
     def _shrunk(
         self,
@@ -784,6 +850,7 @@ class Preconditioned:
         penalty: Penalty,
         pulled: Penalty,
         estimate: Estimate | None = None,
+        constant: Floats | None = None,
     ) -> tuple[Solution, float | None]:
         """Take out what is noise; an intercept that is moved later keeps its own, which is returned.
 
@@ -795,7 +862,8 @@ class Preconditioned:
         if admitted.ranges is not None and (self.coordinates in ("declared", "training") or not admitted.intercept):
             middle = admitted.ranges.mean(axis=1)
             middle = middle if estimate is None else (middle - estimate.recoding.center) / estimate.recoding.scale
-        seen = noise_in(found, curator, spectrum, middle, pulled, intercept=admitted.intercept)
+        margin = None if constant is None or constant.ndim > 1 else float(constant[-1])
+        seen = noise_in(found, curator, spectrum, middle, pulled, intercept=admitted.intercept, constant=margin)
         if seen is None:
             return found, None
         weak, moves = penalty.strong_convexity < WEAK, self._moves_intercept(curator, admitted, penalty)
@@ -862,7 +930,7 @@ class Preconditioned:
         if domain.moments is not None:
             public = public_features(domain, domain.moments)
             start, typical = public.recoding, math.sqrt(public.square_length)
-        if self.releases(domain, curator.loss):
+        if self._measures(domain):
             typical = self._measured_length(curator, start, typical, n)
         ends, norm = domain.target_range, math.hypot(1.0, length)
         recoding = Recoding(
@@ -901,16 +969,19 @@ class Preconditioned:
         trace: StageTrace,
         n: float,
         doubt: float | None,
+        law: tuple[float, float, float],
     ) -> Solution:
-        """Bring the margins of coefficients v back to scale, by one more gradient."""
-        assert estimate.spectrum is not None
-        mean, deviation = margins_of(estimate.spectrum, v)
+        """Bring the margins of coefficients v back to scale, by one more gradient.
+
+        ``law`` has their mean and deviation, and the constant that steps started from.
+        """
+        mean, deviation, start = law
         fraction = planned(curator, "noisy_gradient").sampling_numerator / SAMPLING_DENOMINATOR
         sampled = TYPICAL_SLOPE_ENTRY * math.sqrt((1.0 - fraction) * fraction * n) / CLASSES.length
         noise = math.hypot(Noise.of(curator, "noisy_gradient").deviation(), sampled) / (fraction * n)
         unknowns = Calibration(
             curator.loss, estimate.recoding, v, mean=mean, deviation=deviation,
-            clip=CLASSES.length, noises=[noise], penalty=penalty, step_noise=doubt,
+            clip=CLASSES.length, noises=[noise], penalty=penalty, step_noise=doubt, start=start,
         )  # fmt: skip
         with curator.recoded(unknowns.recoding):
             unknowns.add(curator.noisy_gradient(unknowns.theta, clip=unknowns.clip) / (fraction * n))

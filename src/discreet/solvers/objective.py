@@ -102,7 +102,7 @@ class ObjectivePerturbation(OneShot):
         public of H. The second noise is left out: it covers a tolerance of ``TOLERANCE``.
         """
         problem = self.problem(self.strength(penalty), public_count(curator), self._extra(penalty))
-        bound = problem.bound_for(curator.loss, curator.domain)
+        problem, bound = self._about_start(problem, curator.domain), problem.bound_for(curator.loss, curator.domain)
         for _ in progress(range(1)):
             # b ~ N(0, (z a L)^2 I);  w = argmin sum_i l_i(w) + (lambda/2) ||w||^2 + b.w;  w = w + small noise
             w = curator.perturbed_minimizer(problem)

@@ -100,6 +100,12 @@ class OneShot(Configured, ABC):
         """Return what is minimized, at this modulus of strong convexity of the mean."""
         return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance, extra, l1)
 
+    def _about_start(self, problem: Problem, domain: Domain) -> Problem:
+        """Return the problem with this solver's own regularization about a released start: (mu/2) ||w - w0||^2."""
+        if domain.start is None or not self.regularization:
+            return problem
+        return replace(problem, linear=-self.regularization * domain.start)
+
     def strength(self, penalty: Penalty) -> float:
         """Return the modulus of strong convexity, of the mean."""
         total = self._modulus(penalty)
@@ -244,6 +250,7 @@ class OutputPerturbation(OneShot):
         for _ in progress(range(1)):
             if self.n_steps is None:
                 # w = argmin (1/n) sum_i l_i(w) + (mu/2) ||w||^2;  w = Proj_R(w) + noise of scale a L / (n mu)
+                problem = self._about_start(problem, curator.domain)
                 w, sensitivity = curator.noisy_minimizer(problem), bound / problem.regularization
             else:
                 # T times: w = Proj_R(prox_{eta l1}(w - eta grad F(w)))

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.special import lambertw
@@ -201,8 +201,6 @@ COUNTED_STEPS = 16.0
 """The signal per coefficient below which steps on sparse or very wide counts, whose slopes are long, are short."""
 SEEN_SQUARES = 100.0
 """The signal per row from which the smoothness of columns is worth estimating, of counts."""
-FEW_ENTRIES = 16
-"""Entries of gradients that weak signal bears: most are the constant's, which is drawn as often as it is large."""
 SHIFT_NOISE, SEEN_SHIFT = 4.5, 150.0
 """The noise of the mean of residuals that moves an intercept, which has a twentieth of the budget, over that of a mean
 with all of it; and the signal from which it is worth asking for."""
@@ -210,6 +208,10 @@ ROW = 1.3
 """Coordinates are clipped one by one, so that shrinking rows saves no noise, but it bounds the curvature."""
 CURVATURE_SHARE = 0.5
 """The curvature's part of objective perturbation's price is at most this part of epsilon."""
+
+
+STARTED = 100.0
+"""The signal of one number from which no more is asked of where steps start: steps move on from there."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,15 @@ class Facts:
     def bias(self) -> float:
         """The part of what clips lose that stays: all of it where no answer is left to bring it back."""
         return 1.0 if self.is_regression and self.shift_clip is None else SHIFTED
+
+    @property
+    def start_share(self) -> float:
+        """The share of mu^2 for the constant that steps start from: one number next to p, and as much as is of use."""
+        asked = self.budget.is_private and not self.budget.is_pure and self.penalty.l1_l2 is not None
+        if not (asked and self.domain.intercept) or self.loss.movable_target:
+            return 0.0
+        whole = 1.0 / (1.0 + math.sqrt(self.domain.n_features))
+        return min(whole, (STARTED / self.signal.total) ** 2)
 
     def value(self, name: str) -> float:
         """Return a setting's value for these facts."""
@@ -417,6 +428,15 @@ def plain_rows(facts: Facts) -> Rows:
 # --- gradient methods ----------------------------------------------------------------------------------
 
 
+def stage(facts: Facts, solver: Solver, coordinates: str = "full", **given: Any) -> Preconditioned:
+    """Return a solver in these coordinates, which starts from the target's constant, and whose result is shrunk.
+
+    An adaptive plan names a question once, so that its steps start at 0 where there are several outputs.
+    """
+    share = 0.0 if solver.name == "agd" and facts.domain.n_outputs > 1 else facts.start_share
+    return Preconditioned(solver, coordinates, start_share=share, denoise=True, **given)
+
+
 def descent(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, epochs: bool = False) -> Solver | None:
     """Return the method that full-batch steps make, in the coordinates that are worth it; None where none are.
 
@@ -469,13 +489,13 @@ def whitened_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", 
         radius=LARGEST,
     )
     calibrate, constant = bool(facts.value("whitened.calibrate")), facts.value("whitened.constant")
-    return Preconditioned(
+    return stage(
+        facts,
         method(steps),
         constant=constant,
         lengths=facts.value("whitened.lengths"),
         calibrate=calibrate,
         shift_clip=facts.shift_clip,
-        denoise=True,
     )
 
 
@@ -504,7 +524,7 @@ def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, ep
         relative_clip=found.clip,
         radius=LARGEST,
     )
-    return Preconditioned(method(steps), "declared", constant=1.0 / length, denoise=True)
+    return stage(facts, method(steps), "declared", constant=1.0 / length)
 
 
 def wide_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
@@ -563,7 +583,7 @@ def _pure_steps(facts: Facts) -> "GradientDescent":
 
 def as_declared(facts: Facts, solver: Solver) -> Solver:
     """Return a solver in plain declared coordinates, whose result is shrunk where there is noise."""
-    return Preconditioned(solver, "training", denoise=True) if facts.budget.is_private else solver
+    return stage(facts, solver, "training") if facts.budget.is_private else solver
 
 
 def gd(facts: Facts) -> Solver:
@@ -682,8 +702,8 @@ def _in_scales(facts: Facts, solver: Solver) -> Preconditioned:
     """Return coordinate steps where columns are alike: whitened with an L2 penalty or none, else standardized."""
     if facts.penalty.ridge and not is_wide(facts.domain) and solver.name == "cd":
         lengths = facts.value("whitened.lengths")
-        return Preconditioned(solver, calibrate=False, lengths=lengths, shift_clip=facts.shift_clip, denoise=True)
-    return Preconditioned(solver, "diagonal", relative_row_norm=ROW, shift_clip=facts.shift_clip, denoise=True)
+        return stage(facts, solver, calibrate=False, lengths=lengths, shift_clip=facts.shift_clip)
+    return stage(facts, solver, "diagonal", relative_row_norm=ROW, shift_clip=facts.shift_clip)
 
 
 def cd(facts: Facts) -> Solver:
@@ -702,11 +722,8 @@ def cd(facts: Facts) -> Solver:
         if not facts.is_regression:
             few = best_of(facts, coordinate_rows(facts), average=average, counts=COUNTS[:-1])
         geometry, inner = Geometry(relative_clip=few.clip), few.count * domain.n_features
-        if not facts.is_regression and domain.intercept and inner > FEW_ENTRIES:
-            drawn = CoordinateDescent(1, FEW_ENTRIES, geometry, schedule="importance", average="last")
-            return Preconditioned(drawn, "declared", constant=1.0 / ROW_LENGTHS[1], denoise=True)
         passes = CoordinateDescent(1, inner, geometry, few.length, schedule="cyclic", average=average)
-        return Preconditioned(passes, "declared", constant=max(0.5, 1.0 / weak), denoise=True)
+        return stage(facts, passes, "declared", constant=max(0.5, 1.0 / weak))
     rounds = 2 if facts.is_regression else 1
     count = facts.count("cd.passes" if facts.penalty.ridge else "cd.corners")
     found = Best(count, facts.value("coordinate.clip"), facts.value("cd.step"))
@@ -772,7 +789,7 @@ def gcd(facts: Facts) -> Solver:
     if facts.signal.per_row < SEEN_BY_GCD:
         geometry = Geometry(relative_clip=facts.value("gcd.few_clip"))
         few = replace(plain_gcd(facts), geometry=geometry, backtrack=True)
-        return Preconditioned(few, "declared", measure=True, denoise=True)
+        return stage(facts, few, "declared", measure=True)
     geometry = Geometry(relative_clip=facts.value("coordinate.clip"))
     return _in_scales(facts, GreedyCoordinateDescent(facts.count("gcd.n_steps"), geometry))
 
@@ -830,9 +847,9 @@ def one_shot(facts: Facts, method: type[P]) -> Solver:
 
     found = {constant: planned(constant) for constant in (CONSTANTS if domain.intercept else CONSTANTS[:1])}
     constant = min(found, key=lambda one: found[one][0])
-    return Preconditioned(
+    return stage(
+        facts,
         found[constant][1], "diagonal", constant=constant, lengths=lengths, least_scale=least, shift_clip=shift,
-        denoise=True,
     )  # fmt: skip
 
 

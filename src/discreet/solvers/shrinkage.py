@@ -104,17 +104,19 @@ def noise_in(
     penalty: Penalty,
     *,
     intercept: bool,
+    constant: float | None = None,
 ) -> Seen | None:
     """Return the noise of what a solver found, where it is known: along the rows' second moment if that is.
 
     A direction forgets noise as far as the mean loss, or the ``penalty`` in the solver's coordinates, is curved along
     it. Where rows are not centered, what slopes have of an intercept they have along the ``middle`` of the ranges.
+    ``constant`` is what steps started from, where it was released.
     """
     domain, loss, trace = curator.domain, curator.loss, solution.trace
     if not isinstance(trace, Forgetting) or not curator.noise_multiplier:
         return None
     bend, size = bend_of(loss, domain), len(solution.coefficients)
-    left, features = bend * curved(trace, loss, domain), size - intercept
+    left, features = bend * curved(trace, loss, domain, constant), size - intercept
     stiff = strengths_of(penalty, size)
     axes: Floats | Reflected = Reflected(np.zeros(features), 0.0)
     if spectrum is None or isinstance(trace, CoordinateTrace):
@@ -169,12 +171,19 @@ def bend_of(loss: Loss, domain: Domain) -> float:
     return float(loss.typical_curvature(domain.target_bound) if loss.log_link else loss.smoothness)
 
 
-def curved(trace: object, loss: Loss, domain: Domain) -> float:
-    """Return the mean curvature over that: of numbers what clips leave of normal errors of deviation 1."""
+def curved(trace: object, loss: Loss, domain: Domain, constant: float | None = None) -> float:
+    """Return the mean curvature over that: of numbers what clips leave of normal errors of deviation 1.
+
+    And what that is at the ``constant`` that steps start from, where it was released.
+    """
     length = None if domain.typical is None else domain.typical.norm
     if loss.movable_target and isinstance(trace, DescentTrace | EpochsTrace) and length is not None:
         return math.erf(trace.clip / (math.sqrt(2.0) * length))
-    return CURVED
+    if constant is None:
+        return CURVED
+    targets = (math.exp(constant),) if loss.log_link else (-1.0, 1.0)
+    bends = [float(loss.bends_at(np.array([constant]), target)[0]) for target in targets]
+    return CURVED * math.fsum(bends) / len(bends) / bend_of(loss, domain)
 
 
 def level_zone(trace: object, loss: Loss, domain: Domain) -> float:
@@ -189,8 +198,8 @@ def level_zone(trace: object, loss: Loss, domain: Domain) -> float:
 def shrunk(solution: Solution, curator: "Curator", seen: Seen, *, intercept: bool = True) -> Solution:
     """Return a solution without what is noise in its slopes, and its intercept, from where steps started.
 
-    Its trace stays that of the coefficients as they were released. The intercept of losses with a log link starts far
-    from where it ends, and stays.
+    Its trace stays that of the coefficients as they were released. The intercept of losses with a log link that starts
+    at 0 ends far from there, and stays.
     """
     loss, start, features = curator.loss, curator.domain.starting_point, len(seen.slopes)
     v = (solution.coefficients - start).reshape(len(start), -1)
@@ -200,7 +209,12 @@ def shrunk(solution: Solution, curator: "Curator", seen: Seen, *, intercept: boo
         most = PREDICTED[loss.task] / max(float(seen.squares @ np.square(seen.slopes)), LEAST)
         along[moved] = noise * kept(along[moved] / noise, most)
         v[:features] = seen.axes @ along
-    if intercept and len(v) > features and seen.intercept > 0 and not loss.log_link:
+    if (
+        intercept
+        and len(v) > features
+        and seen.intercept > 0
+        and (not loss.log_link or curator.domain.start is not None)
+    ):
         v[-1] = seen.intercept * kept(v[-1] / seen.intercept)
     return replace(solution, coefficients=start + v.reshape(start.shape))
 

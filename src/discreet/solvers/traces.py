@@ -468,19 +468,19 @@ class DirectionsTrace:
 
 @dataclass(frozen=True)
 class StageTrace:
-    """A run in recoded coordinates; ``center_noise`` is left in the intercept where steps may not have corrected it."""
+    """A run in recoded coordinates; ``center_noise`` is left in the intercept, for steps may not have corrected it."""
 
     inner: Solution
     recoding: Recoding
     admitted: Domain
     loss: Loss
     spectrum: Spectrum | None = None
-    center_noise: float = 0.0
+    center_noise: Floats | float = 0.0
 
     def deviations(self) -> Floats | None:
         """Return the deviations in training coordinates."""
         deviations = self._mapped()
-        if deviations is not None and self.center_noise:
+        if deviations is not None and np.any(self.center_noise):
             deviations[-1] = np.hypot(deviations[-1], self.center_noise)
         return deviations
 

@@ -105,6 +105,8 @@ class Problem:
         Numbers that are not negative, public or released, one per column, which are added to the regularization.
     l1 : float, default=0.0
         Of l1 ||w||_1, which is added; for gradient steps alone, which end each with its proximal operator.
+    linear : array or None, default=None
+        c of a term c.w, public or released, which is added to the mean; for minimizers alone.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class Problem:
     tolerance: float = 1e-11
     extra: Floats | None = field(default=None, compare=False)
     l1: float = 0.0
+    linear: Floats | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) and value > 0 for value in (self.n, self.tolerance)):
@@ -179,11 +182,12 @@ class Problem:
             )
 
     def objective(self, loss: Loss, domain: Domain, linear: Floats | None = None) -> Objective:
-        """Return the sum to be minimized, with b.w added; an L1 penalty is left to steps."""
+        """Return the sum to be minimized, with b.w and n c.w added; an L1 penalty is left to steps."""
+        added = np.zeros(domain.shape) if self.linear is None else self.n * self.linear
         return Objective(
             self.loss_for(loss, domain),
             self.total,
-            np.zeros(domain.shape) if linear is None else linear,
+            added if linear is None else added + linear,
             math.inf if self.clip is None else self.clip,
             math.inf if self.row_norm is None else self.row_norm,
             None if self.extra is None else self.n * self.extra,
@@ -245,7 +249,8 @@ def noisy_minimizer(session: Session, problem: Problem) -> Floats:
     Mechanism: point + round(2^m N(0, I)) in lattice steps; for pure budgets a vector of density
     exp(-||b|| / scale), whose length is a Gamma variable (floating point: the certificate says idealized).
     Event: ``Gaussian`` (``Laplace``, the same pure epsilon) at the planned multiplier.
-    Conditions: convex loss; the problem's numbers are public or released. A minimizer is certified for
+    Conditions: convex loss; the problem's numbers are public or released, its linear term among them: that is the same
+    for neighbors, so that gradients differ as without it, and the modulus is the same. A minimizer is certified for
     every data set (``certified/minimize.py``).
     """
     loss = session.loss
@@ -282,7 +287,7 @@ def noisy_descent(session: Session, problem: Problem, *, n_steps: int, step_size
     bound, lossy = problem.bound_for(loss, domain), problem.loss_for(loss, domain)
     if problem.n != domain.n or not session.budget.neighbors.n_is_public:
         raise Unsupported(STEPS_NEED_N)
-    if problem.extra is not None:
+    if problem.extra is not None or problem.linear is not None:
         raise Unsupported("gradient steps know one regularization for all coordinates: use the exact minimizer")
     if not 0 < step_size * (gradient_smoothness(lossy, problem.seen(domain)) + 2 * mu) <= 2:
         raise PlanViolation("steps are stable up to 2/(beta + 2 regularization): take a smaller step_size")
@@ -370,7 +375,8 @@ def perturbed_minimizer(session: Session, problem: Problem) -> Floats:
     point: its gradient is certified to be at most tau, so it is within (tau + ||rounding of b||) / lambda of the
     ideal minimizer for the ideal b, whatever the solver did, and the second noise covers twice that.
     Event: ``PerturbedMinimum`` for b, ``Gaussian`` (``Laplace``) for the second noise.
-    Conditions: a convex loss of one linear score (or softmax), differentiable with a Lipschitz gradient; lambda > 0
+    Conditions: a convex loss of one linear score (or softmax), differentiable with a Lipschitz gradient; a linear term
+    is public or released, so that neighbors' gradients and Hessians differ as without it; lambda > 0
     on every coordinate; one row per person; the planned curvature covers that of what is minimized (checked). A
     minimizer is certified for every data set and every b (``certified/minimize.py``), and b is drawn once.
     """
