@@ -140,6 +140,9 @@ SOLVERS: dict[str, dict[str, Case]] = {
         "shifted": Case(
             Preconditioned(GradientDescent(3, **_STEPS), "diagonal", shift_clip=2.0), losses=("squared", "huber")
         ),
+        "started": Case(
+            Preconditioned(GradientDescent(3, **_STEPS), "declared", start_share=0.2), losses=CLASSES, is_dense=True
+        ),
         "public moments": Case(
             Preconditioned(GradientDescent(3, **_STEPS)), losses=PLAIN, is_dense=True, settings=_PUBLIC_MOMENTS
         ),
@@ -203,6 +206,10 @@ SOLVERS: dict[str, dict[str, Case]] = {
             CoordinateDescent(n_outer=2, n_inner=2, geometry=_TIGHT, schedule="importance"), near=0.3, losses=ONE_OUTPUT
         ),
         "blocks": Case(CoordinateDescent(n_inner=3, geometry=_TIGHT, block_size=2), near=0.3, losses=ONE_OUTPUT),
+        "started": Case(
+            Preconditioned(CoordinateDescent(n_inner=4, geometry=_TIGHT), "training", start_share=0.2),
+            losses=("logistic", "poisson", "gamma"),
+        ),
         "private smoothness": Case(
             CoordinateDescent(n_inner=3, geometry=Geometry(clip=CLIP, smoothness="private", row_clip=0.7)),
             losses=ONE_OUTPUT,
@@ -249,6 +256,11 @@ SOLVERS: dict[str, dict[str, Case]] = {
         ),
     },
     "output": {
+        "started": Case(
+            Preconditioned(OutputPerturbation(regularization=0.3, clip=0.2), "training", start_share=0.2),
+            losses=("logistic", "poisson"),
+            near=0.001,
+        ),
         "regularized": Case(OutputPerturbation(regularization=0.3, **_BALL), near=0.001),
         "clip": Case(OutputPerturbation(regularization=0.3, row_norm=0.8, clip=0.2), losses=("logistic",), near=0.001),
         "steps": Case(OutputPerturbation(n_steps=4, regularization=0.2, **_BALL), relations=RELATIONS[:2], near=0.001),
@@ -268,6 +280,12 @@ SOLVERS: dict[str, dict[str, Case]] = {
         ),
     },
     "objective": {
+        "started": Case(
+            Preconditioned(ObjectivePerturbation(regularization=1.0, clip=0.2), "training", start_share=0.2),
+            losses=("logistic",),
+            near=0.001,
+            declares_n=True,
+        ),
         "regularized": Case(ObjectivePerturbation(regularization=1.0, **_BALL), near=0.001, declares_n=True),
         "clip": Case(
             ObjectivePerturbation(regularization=1.0, row_norm=0.8, clip=0.2),

@@ -73,6 +73,30 @@ def test_a_search_for_the_worst_neighbor_comes_within_a_percent_and_not_beyond(r
     assert worst >= 0.99
 
 
+def share_with_linear_term(linear):
+    """How much of the sensitivity the worst neighbors use, with a linear term in the problem."""
+    X, y = np.ones((N, 2)), np.ones(N)
+    other = X.copy()
+    other[0] = -1.0
+    problem = Problem(LAMBDA / N, N, linear=linear)
+    return moved(*(points_of(A, y, LINEAR, "replace_one", problem) for A in (X, other)))[1]
+
+
+def test_a_public_linear_term_moves_no_neighbors_apart():
+    public = np.array([0.3, -0.2, 0.1])
+    assert 0.99 <= share_with_linear_term(None) <= 1.0
+    assert 0.99 <= share_with_linear_term(public) <= 1.0
+
+
+def test_a_linear_term_made_of_records_would_be_noticed(monkeypatch):
+    """The neighbors' terms differ: their minimizers are farther apart than was paid for."""
+    made, terms = Problem.objective, iter((-1.0, 1.0))  # of the records, then of their neighbor
+    monkeypatch.setattr(
+        Problem, "objective", lambda self, loss, domain: made(self, loss, domain, next(terms) * np.ones(domain.shape))
+    )
+    assert share_with_linear_term(None) > 1.0
+
+
 @pytest.mark.parametrize("relation", ["replace_one", "zero_out"])
 def test_gradient_steps_attain_their_bound(relation):
     X, y = np.ones((N, 1)), np.ones(N)
