@@ -33,6 +33,7 @@ def test_what_fits_run_is_compiled_first_where_asked(run, monkeypatch):
 
 
 def test_a_failed_check_is_exit_code_one(run, monkeypatch):
+    monkeypatch.setattr("discreet.curator.kernel_checks", lambda: iter([Check("kernels", True, "the same")]))
     monkeypatch.setattr("discreet.curator.sampler_checks", lambda draws: iter([Check("noise", False, "p = 0")]))
     result = run("selftest")
     assert result.exit_code == 1

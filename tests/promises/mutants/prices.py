@@ -93,7 +93,7 @@ MUTANTS = (
         "    try:\n"
         "        point = minimize(session.engine.whole(), objective, tau).point\n"
         "    except Exception:\n"
-        "        session._next('noisy_minimizer').left += 1\n"
+        "        session._schedule['noisy_minimizer'][0].left += 1\n"
         "        raise\n",
         "tests/solvers/perturbation/test_fail_closed.py::test_an_error_after_the_charge_leaves_the_budget_spent[output]",
         "DID NOT RAISE PlanViolation",

@@ -39,7 +39,7 @@ def test_lattices_are_kept_apart_by_their_factor():
     plan = Plan([Release("noisy_mean", 1), Release("noisy_mean_squares", 1)])
     curator = problem(loss).open(price_plan(plan, Budget(1.0, 1e-6, "replace_one")), loss)
     session = curator._session
-    release = session._next("noisy_mean_squares").release
+    release = plan.releases[1]
     units = [session.unit(release, 1.0, factor) for factor in (2, ROOT_TWO, 2, ROOT_TWO)]
     assert units[:2] == units[2:]
     assert units[0] != units[1]
