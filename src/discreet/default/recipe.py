@@ -381,7 +381,8 @@ class Recipe:
         second, edge = second_moment(curator, domain, standard, n)
         pull = ridge_in(penalty, standard, domain)
         added = np.zeros_like(second) if pull is None else pull.hessian / Units.of(loss, target).largest_curvature
-        return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain, loss)))
+        likely = None if features.likely is None else features.likely / longest**2
+        return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain, loss, likely)))
 
     @staticmethod
     def _whole_rows(rows: Rows, admitted: Domain) -> Recoding:

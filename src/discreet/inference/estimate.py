@@ -58,7 +58,7 @@ from discreet.inference.scales import Narrow
 from discreet.losses.classification import contrasts
 from discreet.solvers.base import Effects
 from discreet.solvers.coordinates import Estimate, Target, noises
-from discreet.typing import Booleans, Floats
+from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,6 +103,8 @@ CLEARLY = 3.0
 TURNED, CLEAR_TURN = 0.5, 4.0
 """A step led too far if the slope along it turned, to this part of what it was, and by so many deviations of its noise.
 """
+OVERCERTAIN = 0.1
+"""A start whose mean curvature is below this part of the mean square of its slopes is no start."""
 BEARABLE = 0.3
 """Edges of a Hessian's noise in units of its level that slow steps of counts a little."""
 LONG = 1.5
@@ -123,45 +125,61 @@ def whole_rows(estimate: Estimate, target: Target | None, narrow: Narrow) -> tup
     if target is not None:
         recoding = replace(recoding, target_center=target.center, target_scale=target.scale)
     second = np.asarray(np.linalg.pinv(matrix @ matrix.T), dtype=np.float64)
-    sizes, features = np.diag(second), len(recoding.center)
-    least = float(np.sum(sizes[features:]) / features)  # together columns are about as long as the constant, or longer
-    size = max(float(np.median(sizes[:features])), least)
+    features = len(recoding.center)
+    least = float(np.sum(np.diag(second)[features:]) / features)  # together columns are about as long as the constant
+    size = max(float(np.median(np.diag(second)[:features])), least)
     recoding = replace(
         recoding,
         center=np.where(narrow.places, narrow.center, recoding.center),
         scale=np.where(narrow.places, narrow.scale / math.sqrt(size), recoding.scale),
-        matrix=_unshrunk(second, narrow.places, size),
     )
+    places = np.flatnonzero(narrow.places)
+    second[places, :] = second[:, places] = 0.0  # no relation of theirs is known
+    second[places, places] = size
+    least_squares = np.where(narrow.places, 0.0, np.maximum(size, known_squares(estimate, narrow)))
+    recoding = replace(recoding, matrix=root_of_inverse(_unshrunk(second, least_squares)))
     length = math.hypot(spectrum.length, math.sqrt(narrow.places.sum()))
     return replace(recoding, row_norm=math.inf, reach=FARTHEST, drop_longer=True), length
 
 
-def _unshrunk(second: Floats, narrow: Booleans, size: float) -> Floats:
-    """Return a whitening map for columns of one size, from a second moment of shrunk rows.
+def known_squares(estimate: Estimate, narrow: Narrow) -> Floats:
+    """Return the mean squares that standardized columns have at least; 0 where that is not known."""
+    assert estimate.spectrum is not None
+    likely = estimate.spectrum.likely
+    return np.where(narrow.places | (likely is None), 0.0, 0.0 if likely is None else likely)
 
-    Columns come standardized, so that their second moments are alike; shrunk rows make those of rare values small, as
-    if they were rarer than they are. Columns that were too narrow for it have their own scale, and no known relation.
+
+def _unshrunk(second: Floats, known: Floats) -> Floats:
+    """Return a second moment of standardized rows from that of shrunk ones, and the mean squares of whole ones.
+
+    Shrunk rows make the mean squares of rare values small, as if they were rarer than they are; stretched by as much,
+    their rows would be too long to count in full.
     """
-    features = len(narrow)
     factors = np.ones(len(second))
-    factors[:features] = np.sqrt(np.maximum(1.0, size / np.maximum(np.diag(second)[:features], 1e-300)))
-    whole = second * np.outer(factors, factors)
-    places = np.flatnonzero(narrow)
-    whole[places, :] = whole[:, places] = 0.0
-    whole[places, places] = size
-    values, vectors = np.linalg.eigh(whole)
+    factors[: len(known)] = np.sqrt(np.maximum(1.0, known / np.maximum(np.diag(second)[: len(known)], 1e-300)))
+    return np.asarray(second * np.outer(factors, factors))
+
+
+def root_of_inverse(second: Floats) -> Floats:
+    """Return the symmetric map that makes a second moment the identity."""
+    values, vectors = np.linalg.eigh(second)
     return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-9 * float(values[-1])))) @ vectors.T)
 
 
-def whitening(second: Floats, noise: float) -> tuple[Floats, float]:
+def whitening(second: Floats, noise: float, recoding: Recoding, known: Floats) -> tuple[Floats, float]:
     """Return the map that makes a noisy second moment the identity, and a typical row's length after it.
 
-    Directions below the edge of the noise (of deviation ``noise``) are not stretched further than the edge allows.
+    ``second`` is that of rows which ``recoding`` maps, some of which were shrunk. Directions below the edge of the
+    noise (of deviation ``noise``) are not stretched further than the edge allows.
     """
+    assert recoding.matrix is not None
     values, vectors = np.linalg.eigh(second)
     edge = max(noise * math.sqrt(2.0 * len(values)), 1e-9 * float(values[-1]), 1e-12)
     visible = float(np.sum(np.maximum(values, 0.0) / np.maximum(values, edge)))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, edge))) @ vectors.T), math.sqrt(max(1.0, visible))
+    back = np.linalg.inv(recoding.matrix)
+    standard = back.T @ ((vectors * np.maximum(values, edge)) @ vectors.T) @ back
+    whole = recoding.matrix.T @ _unshrunk(standard, known) @ recoding.matrix
+    return root_of_inverse(whole), math.sqrt(max(1.0, visible))
 
 
 @dataclass(frozen=True)
@@ -568,7 +586,7 @@ class Refinement:
         plan, deviation = self.plan, self._slopes(v)
         limits = self._first_look(v, deviation)
         v = self._lead(v, limits)
-        metric = self._curvature(v, limits)
+        v, metric = self._begun(v, self._curvature(v, limits), deviation)
         steps = LimitedSteps()
         for _ in range(max(1, plan.hessians - 2)):
             v = self._settled(v, steps, metric, limits, linear)
@@ -591,6 +609,18 @@ class Refinement:
         left = metric.vectors.T @ metric.safe @ np.mean(gradients, axis=0)
         moved = metric.vectors[:, clear] @ (metric.vectors[:, clear].T @ (middle - root))
         return root, self._covariance(root, moved, left, metric, limits, linear, kept), limits
+
+    def _begun(self, v: Floats, metric: Metric, deviation: float) -> tuple[Floats, Metric]:
+        """Return where steps begin, and about the Hessian there: at 0 where the start is far too certain of classes.
+
+        Slopes of two classes have the mean curvature as their mean square where chances are as they are said to be.
+        Where the curvature is clearly far below, no Hessian on the way to the root says how far it is.
+        """
+        curvature = (float(metric.values.mean()) + CLEARLY * metric.spread / math.sqrt(len(v))) / self.n
+        if not self.curator.loss.sigmoid_link or curvature > OVERCERTAIN * deviation**2:
+            return v, metric
+        level = np.full(len(v), self.n * self.curator.loss.smoothness)  # whitened rows at even chances
+        return np.zeros_like(v), Metric(level, np.eye(len(v)), metric.spread)
 
     def _settled_from(
         self, points: Floats, last: Floats, metric: Metric, noise: float, limits: Influence, linear: Floats

@@ -43,6 +43,7 @@ from discreet.inference.estimate import (
     Extents,
     Refinement,
     allowance,
+    known_squares,
     skewness,
     whitening,
     whole_rows,
@@ -313,7 +314,7 @@ class Sandwich:
         assert estimate is not None
         narrow = narrow_columns(curator, admitted, estimate.recoding.center, n)
         recoding, length = whole_rows(estimate, target if shape is not None and loss.movable_target else None, narrow)
-        recoding, length = self._whitened_again(curator, admitted, recoding, n, length)
+        recoding, length = self._whitened_again(curator, admitted, recoding, known_squares(estimate, narrow), n, length)
         widened = loss.widened(UNLIMITED * admitted.target_bound) if loss.log_link else loss  # means have no limit
         curator.recode(recoding, loss=loss.with_target_scale(recoding.target_scale) if loss.movable_target else widened)
         linear, offset = affine(recoding, admitted)
@@ -335,7 +336,7 @@ class Sandwich:
         return Solution((linear @ v + offset.reshape(-1, *[1] * (v.ndim - 1))), None, estimate, effects)
 
     def _whitened_again(
-        self, curator: "Curator", admitted: Domain, recoding: Recoding, n: float, length: float
+        self, curator: "Curator", admitted: Domain, recoding: Recoding, known: Floats, n: float, length: float
     ) -> tuple[Recoding, float]:
         """Return the map to rows whose second moment is about the identity, and a typical length there.
 
@@ -348,7 +349,7 @@ class Sandwich:
             clip = curator.domain.row_norm**2
             second = curator.noisy_second_moment(clip=clip, n=n)
         noise = noises(curator, "noisy_second_moment")[-1] / math.sqrt(curator.budget.neighbors.sum_factor) * clip / n
-        white, typical = whitening(second, noise)
+        white, typical = whitening(second, noise, recoding, known)
         assert recoding.matrix is not None
         whitened = replace(recoding, matrix=recoding.matrix @ white)
         longest = longest_row(affine(whitened, admitted)[0] / whitened.target_scale, admitted)

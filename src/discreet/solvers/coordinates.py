@@ -500,7 +500,14 @@ class Whitening:
 
 
 def whiten(
-    second: Floats, added: Floats, edge: float, floor: float, standard: Recoding, domain: Domain, loss: Loss
+    second: Floats,
+    added: Floats,
+    edge: float,
+    floor: float,
+    standard: Recoding,
+    domain: Domain,
+    loss: Loss,
+    likely: Floats | None = None,
 ) -> Whitening:
     """Return rows A z with A = (M + added + floor edge)^{-1/2}, M being the cleaned second moment of standardized rows.
 
@@ -523,7 +530,7 @@ def whiten(
     ends = np.square(matrix).sum(axis=0) * np.square(standard.domain(domain).feature_bounds)
     farthest = np.sqrt(np.maximum(1.0, 1.0 + (ends - 1.0) / length**2))
     shares, directions = np.linalg.eigh((inside * values) @ inside.T)
-    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length, second)
+    spectrum = Spectrum(np.maximum(shares, 0.0), directions, mean, farthest, kept, entry, length, second, likely)
     return Whitening(recoding, length, moment, widest, mean, spectrum)
 
 
@@ -895,7 +902,8 @@ class Preconditioned:
         fixed = 1.0 if constant is None else constant * size
         standard = standard_rows(features, target, constant=fixed, longest=longest, noiseless=noiseless)
         if self.gives_shape:
-            return self._whitened(curator, admitted, standard, target, n, penalty)
+            likely = None if features.likely is None else features.likely / longest**2
+            return self._whitened(curator, admitted, standard, target, n, penalty, likely)
         squares = np.append(features.squares / longest**2, standard.constant**2)[: admitted.n_features]
         if noiseless:  # nothing is shrunk; 4: a feature's square from its center, SQUARES: what shrinking squares left
             return Estimate(standard, Typical(None, 4.0 / SQUARES, squares), target=target)
@@ -911,12 +919,13 @@ class Preconditioned:
         target: "Target",
         n: float,
         penalty: Penalty | None,
+        likely: Floats | None,
     ) -> Estimate:
         """Estimate the second moment of standardized rows, or take a public one, and whiten rows by it."""
         second, edge = second_moment(curator, admitted, standard, n)
         pull = None if penalty is None else ridge_in(penalty, standard, admitted)
         added = np.zeros_like(second) if pull is None else pull.hessian / largest_curvature(curator.loss)
-        white = whiten(second, added, edge, self.floor, standard, admitted, curator.loss)
+        white = whiten(second, added, edge, self.floor, standard, admitted, curator.loss, likely)
         typical = Typical(white.length if curator.noise_multiplier else None, 1.0, np.ones(len(second)))
         return Estimate(white.recoding, typical, white.spectrum, target)
 

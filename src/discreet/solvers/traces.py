@@ -155,7 +155,8 @@ class Spectrum:
     Directions that are not distinguished from noise have what is known of them in all: their eigenvalues, cleaned.
     ``farthest`` is how long rows at the end of a feature's range are, over a typical row's length; ``kept`` are
     the eigenvalues that whitening divided by, ``standard`` the second moment before it, as released, ``deviation`` the
-    noise of its entries, and ``length`` a typical row's.
+    noise of its entries, and ``length`` a typical row's. ``likely`` are mean squares of the standardized features as
+    they are in rows that are not shrunk, at least; None where they are not estimated.
     """
 
     shares: Floats
@@ -166,6 +167,7 @@ class Spectrum:
     deviation: float
     length: float
     standard: Floats
+    likely: Floats | None = None
 
 
 @dataclass(frozen=True)
