@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from discreet import DPLogisticRegression, Schema, TableModel
+from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.cli.app import app
 from discreet.errors import Unsupported
-from discreet.inference.summary import CAUTION
+from discreet.inference.summary import BENT, CAUTION
 from discreet.inference.text import DASH
 from discreet.inference.units import BentShape, Structure
 from discreet.models import Summary
@@ -147,6 +147,20 @@ def folder(tmp_path_factory):
     with seeded(3):
         model = TableModel(schema, DPLogisticRegression(2.0, 1e-8, inference="sandwich", ledger=False)).fit(table)
     return model.save(tmp_path_factory.mktemp("hidden") / "model")
+
+
+def test_a_hidden_bend_is_no_rare_value():
+    """Rough bends are small numbers about 0, as cells are that few rows have."""
+    rng = np.random.default_rng(1)
+    table = {"age": rng.uniform(18, 90, 8000)}
+    table["y"] = np.clip(10 + 5 * np.sin(table["age"] / 12) + rng.normal(0, 2, 8000), 0, 40)
+    schema = Schema({"age": Number((18, 90), term="curve")}, Target("y", range=(0, 40)))
+    with seeded(0):
+        model = TableModel(schema, DPRidge(epsilon=4.0, inference="sandwich", ledger=False)).fit(table)
+    reasons = model.summary().reasons
+    assert {reason for name, reason in reasons.items() if "bend" in name} == {BENT}
+    (picture,) = model.plot_effects().axes
+    assert (picture.get_title(loc="left"), *picture.get_xlim()) == ("age", 18.0, 90.0), "hidden places stay empty"
 
 
 def test_saved_models_commands_and_reports_have_none(folder):

@@ -75,6 +75,7 @@ def curve_picture(summary: "Summary", column: str, ax: "Axes | None") -> "Axes":
             axes.plot(x, shape(curve[end]), color=color, linewidth=0.8, linestyle="--")
         axes.plot(x, shape(curve["effect"]), color=color, linewidth=2.0, label=_label(group) or None)
     axes.axhline(1.0 if summary.ratio else 0.0, color="0.5", linewidth=1.0)
+    axes.set_xlim(x[0], x[-1])  # all of the range, also where noise hides the curve
     if summary.ratio:
         _logarithmic(axes)
     axes.set_xlabel(_label(column), parse_math=False)

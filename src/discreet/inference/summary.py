@@ -553,9 +553,10 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
     about = (_facts(model), _ratio(model), level, blocks, structure, model.certificate_, str(model.cov_type))
     summary = Summary(tuple(names), shown.T.ravel(), effects, *about)
     checks = checked_in(model.certificate_.assumed_public, model.certificate_.unit)
+    bent = {*structure.slopes} - {*structure.ratios}
     reasons = {
         names[j]: _mismatch(checks, [column for column, _ in structure.terms[j]])
-        or released.reason(units.places[j % len(units.names)])
+        or (BENT if j in bent else released.reason(units.places[j % len(units.names)]))
         for j in range(len(names))
         if summary.hidden[j]
     }
@@ -599,6 +600,10 @@ def _small_units(summary: Summary) -> dict[str, str]:
         return {}
     some = ", ".join(f"{name} = {unit:g}" for name, unit in units.items())
     return {"units": f"these {summary.ratio}s are near 1 for a difference of 1: declare a larger unit, such as {some}"}
+
+
+BENT = "too little is known of this part of the curve: use fewer knots, more rows or a larger epsilon"
+"""Why a bend is hidden: it is no value of its own, which few rows might have."""
 
 
 @dataclass(frozen=True)

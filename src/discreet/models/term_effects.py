@@ -470,8 +470,12 @@ def _figure(effects: Sequence[TermEffect], width: float, summary: "Summary | Non
     outputs = list(dict.fromkeys(effect.output for effect in effects))
     for j, panel in enumerate(panels):
         axes, effect = figure.add_subplot(down, across, j + 1), panel[0]
+        title = f"{effect.title}, {effect.output}" if effect.other and len(outputs) > 1 else effect.title
+        shown = textwrap.shorten(title, 32, placeholder="\N{HORIZONTAL ELLIPSIS}")
+        axes.spines[["top", "right"]].set_visible(False)
         if summary is not None and not effect.other and effect.column in summary.structure.shapes:
-            curve_picture(summary, effect.column, axes)
+            curve_picture(summary, effect.column, axes).set(title="", xlabel="")
+            axes.set_title(shown, fontsize="medium", loc="left", parse_math=False)
             continue
         for k, line in enumerate(panel):
             _draw(axes, line, width, f"C{k % 10}")
@@ -479,10 +483,7 @@ def _figure(effects: Sequence[TermEffect], width: float, summary: "Summary | Non
             axes.text(0.5, 0.6, "hidden by noise", transform=axes.transAxes, ha="center", color="0.4")
             axes.set(xticks=[], yticks=[])
         axes.axhline(0.0, color="0.5", linewidth=0.8, zorder=1)
-        title = f"{effect.title}, {effect.output}" if effect.other and len(outputs) > 1 else effect.title
-        shown = textwrap.shorten(title, 32, placeholder="\N{HORIZONTAL ELLIPSIS}")
         axes.set_title(shown, fontsize="medium", loc="left", parse_math=False)
-        axes.spines[["top", "right"]].set_visible(False)
         if effect.other:
             axes.legend(title=effect.other, frameon=False, fontsize="small")
     if len(outputs) > 1:
