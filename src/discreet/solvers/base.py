@@ -399,12 +399,8 @@ class Chooses(Protocol):
 
         Parameters
         ----------
-        domain : Domain
-            What is public of the records, in training coordinates.
-        loss : Loss
-            The loss of a record.
-        penalty : Penalty
-            The penalty on the coefficients.
+        domain, loss, penalty : as for ``Solver.plan``
+            Public facts.
         budget : Budget
             What the run may cost.
 
