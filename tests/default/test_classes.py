@@ -10,7 +10,7 @@ from discreet import Bounds, DPLogisticRegression
 from discreet.default.recipe import Recipe
 from discreet.losses import Logistic, SmoothedHinge, Softmax
 from discreet.losses.base import derivative, derivatives, value, values
-from discreet.solvers.constants import best_constant, class_shares
+from discreet.solvers.calibration import best_constant, class_shares
 from tests.covering import covering
 from tests.default.cases import RECIPES, run
 

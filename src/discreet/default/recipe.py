@@ -84,12 +84,16 @@ from discreet.solvers.base import (
     project,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, LEAST_UNIT, NUMBERS, Calibrated, Calibration, mean_curvature
-from discreet.solvers.constants import (
+from discreet.solvers.calibration import (
+    CLASSES,
+    LEAST_UNIT,
+    NUMBERS,
+    Calibrated,
+    Calibration,
     best_constant,
     best_log_mean,
     constant_doubt,
-    constant_query,
+    mean_curvature,
     released_shares,
 )
 from discreet.solvers.coordinates import (
@@ -332,10 +336,12 @@ class Recipe:
         with on_one_thread(curator.domain.n_features):
             n, admitted = public_count(curator), curator.domain
             counts = self._counts_classes(admitted, curator.loss)
-            classes = self._class_shares(curator, n) if counts and curator.loss.n_outputs == 1 else None
+            classes = None
+            if counts and curator.loss.n_outputs == 1:
+                classes = released_shares(curator, n, noises(curator, "noisy_coordinate_gradient")[0])
             rows = self._rows(curator, admitted, penalty, n)
             if counts and classes is None:
-                classes = self._class_shares(curator, n)
+                classes = released_shares(curator, n, noises(curator, "noisy_gradient")[0])
             loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
             rows = self._started(loss, rows, penalty, admitted, classes)
             if steps_query(loss) == "noisy_weighted_gradient":
@@ -450,11 +456,6 @@ class Recipe:
             w[-1], doubt = best_constant(loss, classes[0], strength), constant_doubt(loss, *classes, strength)
         margin = float(w[-1]) if w.ndim == 1 else 0.0
         return replace(rows, start=rows.recoding.recoded(w), margin=margin, doubt=doubt)
-
-    @staticmethod
-    def _class_shares(curator: "Curator", n: float) -> tuple[Floats, float]:
-        """Return the noisy shares of classes, and their noise."""
-        return released_shares(curator, n, noises(curator, constant_query(curator.domain))[0])
 
     def _calibration(
         self,

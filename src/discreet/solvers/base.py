@@ -331,10 +331,13 @@ def refuse_weights(domain: Domain) -> None:
 
 def planned(curator: "Curator", query: str) -> Release:
     """Return the release of this query in the curator's plan: of several that of most answers, or the last."""
-    releases = [release for release in reversed(curator.plan.releases) if release.query == query]
-    if not releases:
+    most = None
+    for release in curator.plan.releases:
+        if release.query == query and (most is None or release.count >= most.count):
+            most = release
+    if most is None:
         raise PlanViolation(f"the plan has no {query}: plan it before opening the data")
-    return max(releases, key=lambda release: release.count)
+    return most
 
 
 def _not_a_solver(cls: type) -> str | None:

@@ -18,7 +18,7 @@ Privacy
 -------
 Relation and sensitivity: ``noisy_mean`` (B, 2 B under ``replace_one``), ``noisy_magnitudes``, ``noisy_mean_squares``
 and ``noisy_second_moment`` (B, sqrt(2) B), for numbers ``noisy_target_moments`` (B, 2 B), for a start of classes and
-counts ``noisy_coordinate_gradient`` or ``noisy_gradient`` (``constants``), each proven at the curator;
+counts ``noisy_coordinate_gradient`` or ``noisy_gradient`` (``calibration``), each proven at the curator;
 the recoding maps neighboring tables to neighboring tables under every relation (``Curator.recode``), so that each
 answer that the inner solver asks for has the sensitivity that its own docstring proves, on the recoded records.
 Mechanism: Gaussian noise (discrete Laplace for pure budgets); the same curator answers both, adaptively; the map back
@@ -72,8 +72,15 @@ from discreet.solvers.base import (
     planned,
     public_count,
 )
-from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration, predictor_coordinates
-from discreet.solvers.constants import constant_query, constant_release, released_constant
+from discreet.solvers.calibration import (
+    CLASSES,
+    NUMBERS,
+    Calibration,
+    constant_query,
+    constant_release,
+    predictor_coordinates,
+    released_constant,
+)
 from discreet.solvers.propagation import affine, left_of_start
 from discreet.solvers.shrinkage import bend_of, curved, garrote, kept, mean_squares, noise_in, shrunk
 from discreet.solvers.signal import Signal
@@ -623,7 +630,7 @@ class Preconditioned:
         Its share of mu^2.
     start_share : float, default=0.0
         The share of mu^2 of one more answer, from which the constant follows that a class or a count is best predicted
-        by (``constants``): steps start there, not at 0. None is asked where the fit was given a start.
+        by (``calibration``): steps start there, not at 0. None is asked where the fit was given a start.
     denoise : bool, default=False
         Shrink what the solver found by what is noise in it (``shrinkage``). Free.
 
@@ -844,10 +851,10 @@ class Preconditioned:
         if not self._start_releases(domain, curator.loss):
             return None, 0.0
         noise = noises(curator, constant_query(domain))[0]
-        found = released_constant(curator, public_count(curator), noise, penalty.strong_convexity)
+        constant = released_constant(curator, public_count(curator), noise, penalty.strong_convexity)
         w = np.zeros(domain.shape)
-        w[-1] = found.margin
-        return w, found.noise
+        w[-1] = constant.margin
+        return w, constant.noise
 
     def _shrunk(
         self,

@@ -21,7 +21,7 @@ from discreet.solvers import (
     Preconditioned,
 )
 from discreet.solvers.base import planned
-from discreet.solvers.constants import released_mean
+from discreet.solvers.calibration import released_mean
 from discreet.solvers.coordinate_geometry import Geometry
 from discreet.testing import seeded
 
