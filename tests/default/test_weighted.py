@@ -9,6 +9,7 @@ import pytest
 from discreet import DPLinearSVC, DPLogisticRegression
 from discreet.default import Recipe, Shares
 from discreet.default.weighted import Metric, Pooled, damping, edges_to, end
+from discreet.models import DPNegativeBinomialRegressor
 from discreet.testing import seeded
 from tests.covering import covering
 
@@ -25,6 +26,14 @@ def drawn(n=4000, seed=0, slopes=(1.6, -1.0, 0.8)):
 
 def model_of(solver="auto", epsilon=4.0, cls=DPLogisticRegression, **settings):
     return cls(epsilon, 1e-6, bounds=1.0, classes=(0, 1), solver=solver, ledger=False, **settings)
+
+
+def test_counts_that_are_all_0_end_in_numbers_without_noise():
+    """The Hessian and all slopes vanish on the way, and nothing hides that."""
+    model = DPNegativeBinomialRegressor(math.inf, bounds=1.0, target=(0, 1e9), solver="recipe", ledger=False)
+    model.fit(np.random.default_rng(2).uniform(-1, 1, (100, 3)), np.zeros(100))
+    assert np.isfinite(model.coef_).all()
+    assert model.intercept_ < -10
 
 
 @covering(("cls", [DPLogisticRegression, DPLinearSVC]), ("coordinates", ["full", "declared"]))

@@ -19,10 +19,10 @@ from discreet.losses.classification import contrasts
 from discreet.penalties.base import Penalty
 from discreet.penalties.recoded import metric_prox
 from discreet.solvers.base import project
-from discreet.solvers.coordinates import LEAST_DIRECTION, TINY, noises, ridge_in
+from discreet.solvers.coordinates import LEAST_DIRECTION, noises, ridge_in
 from discreet.solvers.gradient_loop import Path
 from discreet.solvers.propagation import affine, posterior_weights
-from discreet.solvers.shrinkage import ODDS
+from discreet.solvers.shrinkage import LEAST, ODDS
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Metric:
     def safe(self) -> Floats:
         """The eigenvalues that steps divide by: above what noise may have taken from them."""
         return np.asarray(
-            np.maximum(self.values, 0.0) + max(self.edge, LEAST_DIRECTION * max(float(self.values[-1]), TINY))
+            np.maximum(self.values, 0.0) + max(self.edge, LEAST_DIRECTION * max(float(self.values[-1]), LEAST))
         )
 
     @property
@@ -143,7 +143,8 @@ class Weighted:
         square = curator.noisy_squared_slopes(flat(v), clip=most)
         noise = noises(curator, "noisy_squared_slopes")[-1] / curator.budget.neighbors.sum_factor * most
         deviation = math.sqrt(min(most, max(square, noise) / self._n))
-        self._clip = min(deviations * deviation, steepest) * self._reach
+        if deviation > 0:  # without noise slopes may be less than the lattice tells
+            self._clip = min(deviations * deviation, steepest) * self._reach
         if self._loss.log_link:  # predicted counts have no useful bound: nor has a step that multiplies them
             self._curvature, self._longest = min(self._curvature, deviations * self._units.curvature), 1.0
 
