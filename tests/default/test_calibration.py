@@ -11,9 +11,13 @@ from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.curator.records.recoding import Recoding
 from discreet.default import Recipe, Shares
+from discreet.default.rows import PREDICTED, Rows
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
 from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration
+from discreet.solvers.coordinates import Target
+from discreet.solvers.propagation import average_weights
+from discreet.solvers.traces import DescentTrace, Noise
 from discreet.testing import seeded
 from tests.solvers.whitened.cases import descent
 
@@ -80,10 +84,10 @@ def calibrated(curator, v, noises, **facts):
     return unknowns.result()
 
 
-def found(law, *, deviation, added=0.0, penalty=None, spread=2.0, middle=-0.5, loss=None, answers=1):
+def found(law, *, deviation, added=0.0, penalty=None, spread=2.0, middle=-0.5, loss=None, answers=1, **facts):
     """theta, from a map whose only feature is the margin itself; ``deviation``: of the noise in an answer."""
     curator, v = StandIn(law, added, loss), np.array([spread, middle])  # margin = spread * feature + middle
-    facts = {"mean": middle, "deviation": spread, "clip": 3.2, "penalty": penalty or NoPenalty()}
+    facts |= {"mean": middle, "deviation": spread, "clip": 3.2, "penalty": penalty or NoPenalty()}
     result = calibrated(curator, v, [deviation / 3.2] * answers, **facts)
     assert curator.asked == [3.2] * answers
     return result
@@ -99,8 +103,9 @@ def test_without_noise_two_answers_tell_the_law(loss, near):
 
 @pytest.mark.parametrize(("loss", "kept"), [(Logistic(), CLASSES.kept), (Squared(), NUMBERS.kept)], ids=str)
 def test_where_noise_hides_everything_it_is_what_clipping_usually_does(loss, kept):
-    result = found((1.3, 0.4), deviation=1e9, added=0.3, loss=loss)
-    assert result.coefficients == pytest.approx([kept * 2.0, kept * -0.5], abs=1e-6)
+    for whole in (1.0, 3.0):  # of slopes that went the whole way, or a third of it
+        result = found((1.3, 0.4), deviation=1e9, added=0.3, loss=loss, whole=whole)
+        assert result.coefficients == pytest.approx([kept * whole * 2.0, kept * -0.5], abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=str)
@@ -184,3 +189,24 @@ def test_a_strong_penalty_is_weighed_as_clipped_slopes_are(cls, target):
     with seeded(0):
         found = cls(2.0, 1e-6, alpha=0.3, ledger=False, solver=Recipe(clip=0.4), **facts).fit(X, y)
     np.testing.assert_allclose(found.coef_, exact.coef_, rtol=0.15, atol=0.02)
+
+
+@pytest.mark.parametrize(("multiplier", "n_steps"), [(0.5, 12), (4.0, 12), (4.0, 40)])
+def test_what_is_expected_of_slopes_is_their_regression_on_what_steps_find(multiplier, n_steps):
+    """Of slopes drawn by the assumed law, after steps with noise that go a part of the way."""
+    p, count, clip, scale, draws = 30, 100.0, 0.4, 0.4, 4000
+    rng, averages = np.random.default_rng(0), average_weights("polynomial", n_steps)
+    steps = DescentTrace((p,), 1.0, clip, count, np.full(n_steps, 0.6), averages, Noise(1, multiplier, 1.0, False))
+    moment = np.eye(p) / p
+    rows = Rows(Target(0.0, scale), Recoding(np.zeros(p), np.ones(p)), 1.0, moment, moment, np.zeros(p))
+    variance, curved = PREDICTED["regression"] / scale**2, math.erf(clip / math.sqrt(2.0)) / p
+    slopes = rng.normal(size=(draws, p)) * math.sqrt(variance)
+    v = last = found = np.zeros_like(slopes)
+    for weight in averages[1:]:
+        ahead = v + 0.6 * (v - last)
+        noise = rng.normal(size=v.shape) * multiplier * clip / count
+        v, last = ahead - curved * (ahead - slopes) - noise, v
+        found = found + weight * v
+    whole, share = rows.expected(steps, Squared())
+    assert whole == pytest.approx(np.sum(slopes * found) / np.sum(found**2), rel=0.03)
+    assert share == pytest.approx(np.corrcoef(slopes.ravel(), found.ravel())[0, 1] ** 2, rel=0.05, abs=1e-3)

@@ -325,6 +325,10 @@ class Recipe:
         """Say whether the predictor is calibrated: that of one output, whose law between rows is known."""
         return self.shares.calibration > 0 and (loss.sigmoid_link or loss.task == "regression")
 
+    def _expects(self, loss: Loss) -> bool:
+        """Say whether calibration, and what is likely, take the noise out of slopes: of columns taken to be alike."""
+        return self.coordinates != "full" and not loss.log_link and self._calibrates(loss)
+
     def _travels(self, loss: Loss) -> bool:
         """Say whether steps with a bound on the Hessian come first: squares have one, counts no useful bound."""
         return self.n_travel > 0 and not loss.quadratic and not loss.log_link
@@ -436,7 +440,7 @@ class Recipe:
         calibrates = self._calibrates(loss)
         evidence = rows.evidence(mean - start, trace, loss) if calibrates else 0.0
         if self.coordinates != "full" or loss.log_link or not calibrates:
-            mean = start + rows.shrunk(mean - start, trace, loss)
+            mean = start + rows.shrunk(mean - start, trace, loss, constant=self._expects(loss))
         return rows.solution(mean, trace, admitted, curator.loss), trace, evidence
 
     @staticmethod
@@ -476,10 +480,12 @@ class Recipe:
         units = Units.of(loss, rows.target)
         clip = CLASSES.length if loss.task == "classification" else self.calibration_clip * units.slope
         answers = [noise / n for noise in noises(curator, "noisy_gradient")[-CALIBRATIONS:]]
-        likely = rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
+        whole, likely = 1.0, rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
+        if self._expects(loss):
+            whole, likely = rows.expected(steps, loss)
         return Calibration(
-            loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, clip=clip, noises=answers,
-            penalty=penalty, start=rows.margin, evidence=evidence,
+            loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, whole=whole, clip=clip,
+            noises=answers, penalty=penalty, start=rows.margin, evidence=evidence,
             unsure=rows.target.noise / (rows.target.center if loss.log_link else rows.target.scale),
         )  # fmt: skip
 

@@ -45,13 +45,14 @@ from discreet.solvers.coordinates import (
     public_features,
     shares_to_noise,
 )
-from discreet.solvers.propagation import evidence_of_signal, posterior_weights
+from discreet.solvers.propagation import evidence_of_signal, left_of_start, posterior_weights
 from discreet.solvers.shrinkage import ODDS
 from discreet.solvers.traces import (
     DescentTrace,
     DirectionsTrace,
     Spectrum,
     StageTrace,
+    Steps,
     curvature_of_margins,
     moved_by_moment,
     steps_of,
@@ -130,19 +131,44 @@ class Rows:
         along = (noise.vectors * (self.widest @ noise.vectors)).sum(axis=0)
         return max(0.0, 1.0 - float(noise.variances @ along) / deviation**2)
 
-    def shrunk(self, v: Floats, steps: DescentTrace, loss: Loss) -> Floats:
-        """Shrink what steps added up to by what is noise in it.
+    def expected(self, steps: DescentTrace, loss: Loss) -> tuple[float, float]:
+        """Return what is to be kept of slopes of coordinates that are all alike, and their variance's part of signal.
+
+        Steps go a part f of the way to slopes w whose predictor's variance is taken for ``PREDICTED``, t^2, and their
+        noise adds s^2 to it: E[w | v] = f t^2 / (f^2 t^2 + s^2) v. Of so little signal the slopes themselves do not
+        tell how large they are, and which of them are.
+        """
+        features, taken = len(self.recoding.center), steps_of(steps, self.length)
+        if not features or not taken.deviation:
+            return 1.0, 1.0
+        values = np.diag(self._hessian(self._left(taken, loss), self.moment))[:features]
+        left = left_of_start(taken.momenta, taken.averages, np.minimum(taken.size * values, 1.0))
+        noise = float(np.diag(self.moment)[:features] @ taken.gain(values)) * taken.deviation**2
+        way = max(TINY, 1.0 - float(left.mean()))
+        signal = way**2 * self._likely(loss)
+        share = signal / (signal + noise)
+        return share / way, share
+
+    def _likely(self, loss: Loss) -> float:
+        """Return how large a predictor's variance mostly is at most, in these rows' units."""
+        if not loss.movable_target:
+            return PREDICTED[loss.task]
+        # in units of the target's deviation, which is known where rows' second moment is
+        return 1.0 if self.spectrum is not None else min(1.0, PREDICTED[loss.task] / self.target.scale**2)
+
+    def shrunk(self, v: Floats, steps: DescentTrace, loss: Loss, *, constant: bool = False) -> Floats:
+        """Shrink what steps added up to by what is noise in it; ``constant``: the constants alone.
 
         A predictor's variance, and the square of its constant, are not likely to be beyond ``PREDICTED``; a constant
         that steps started from is known up to its doubt, so that they count as far as they know it better.
         """
-        features, likely = len(self.recoding.center), PREDICTED[loss.task]
-        if loss.movable_target:  # in units of the target's deviation, which is known where rows' second moment is
-            likely = 1.0 if self.spectrum is not None else min(1.0, likely / self.target.scale**2)
+        features, likely = len(self.recoding.center), self._likely(loss)
         noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
         slopes, constants = v[:features].ravel(), v[features:]
-        variance = max(float(np.trace(self.moment[:features, :features])), TINY)
-        slopes = posterior_weights(slopes, np.ones(slopes.size), noise, most=likely / variance, prior=NOTHING) * slopes
+        if not constant:
+            variance = max(float(np.trace(self.moment[:features, :features])), TINY)
+            ones = np.ones(slopes.size)
+            slopes = posterior_weights(slopes, ones, noise, most=likely / variance, prior=NOTHING) * slopes
         if len(constants):
             most = float(np.mean(np.minimum(likely, np.square(self.doubt)))) / max(float(self.moment[-1, -1]), TINY)
             odds = ODDS if np.all(np.isfinite(self.doubt)) else 0.0
@@ -181,18 +207,24 @@ class Rows:
         noise in the released moment counts too.
         """
         taken = steps_of(steps, self.length)
-        units = Units.of(loss, self.target)
-        left = units.curvature * math.erf(min(taken.slope, loss.lipschitz) / (math.sqrt(2.0) * units.slope))
-        moved = np.zeros(1)
+        left, moved = self._left(taken, loss), np.zeros(1)
         if v is not None and self.spectrum is not None:
             left = curvature_of_margins(self.spectrum, loss, v, taken) if loss.sigmoid_link else left
             moved = moved_by_moment(self.spectrum, v[:, np.newaxis], taken, left)[:, 0]
-        hessian = left * moment + (0.0 if self.pull is None else self.pull.hessian)
-        values, vectors = np.linalg.eigh(hessian[:features, :features])
+        values, vectors = np.linalg.eigh(self._hessian(left, moment)[:features, :features])
         variances = taken.deviation**2 * taken.gain(np.maximum(values, 0.0))
         if self.spectrum is None or not moved.any():
             return DirectionsTrace(vectors, variances)
         return DirectionsTrace(np.hstack([vectors, self.spectrum.vectors]), np.append(variances, moved))
+
+    def _left(self, taken: Steps, loss: Loss) -> float:
+        """Return what clips leave of a loss's curvature."""
+        units = Units.of(loss, self.target)
+        return units.curvature * math.erf(min(taken.slope, loss.lipschitz) / (math.sqrt(2.0) * units.slope))
+
+    def _hessian(self, left: float, moment: Floats) -> Floats:
+        """Return the Hessian that steps see where rows have this second moment: with the penalty's."""
+        return left * moment + (0.0 if self.pull is None else self.pull.hessian)
 
 
 def slope_left(loss: Loss, clip: float) -> float:

@@ -93,9 +93,10 @@ class Calibration:
 
     Its caller asks, of records through ``recoding``, one gradient within ``clip`` for each of ``noises``, the noise of
     each mean answer per unit of its clip, and adds what comes. ``mean`` and ``deviation`` are the predictor's own,
-    ``likely`` is the part of its variance that is not noise, ``start`` the constant that steps began with, ``unsure``
-    the deviation of the noise in it. Where the noise of the mean is known, ``step_noise``, a predictor that hardly
-    moved is hardly off by more, and a shift that does not stand out of the noise of the answers is none.
+    ``likely`` is the part of its variance that is not noise, ``whole`` what its slopes are multiplied by before all
+    else, ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it. Where the noise of
+    the mean is known, ``step_noise``, a predictor that hardly moved is hardly off by more, and a shift that does not
+    stand out of the noise of the answers is none.
 
     ``evidence`` is the logarithm of how much likelier the steps' slopes are if columns tell
     anything of the target: what follows without is weighed in, as likely as it is by steps and answers together.
@@ -113,6 +114,7 @@ class Calibration:
         noises: list[float],
         penalty: Penalty,
         likely: float = 1.0,
+        whole: float = 1.0,
         start: float = 0.0,
         unsure: float = 0.0,
         step_noise: float | None = None,
@@ -129,12 +131,13 @@ class Calibration:
         pulled = strength * np.square(linear).sum(axis=0) / (1.0 if is_regression else loss.smoothness)
         left = np.resize((prior.kept + pulled) / (1.0 + pulled), 2)  # a penalty holds back what clips let grow
         shift = prior.shift
-        theta = np.array([left[0] * (1.0 - doubt) * deviation, start + left[1] * (mean - start)])[: 1 + intercept]
+        length = whole * deviation
+        theta = np.array([left[0] * (1.0 - doubt) * length, start + left[1] * (mean - start)])[: 1 + intercept]
         if step_noise is not None:
             shift = min(shift, math.hypot(step_noise, shift * math.hypot(mean - start, deviation)))
         usual = np.array(
             [
-                (prior.spread + doubt) * deviation,
+                (prior.spread + doubt) * length,
                 math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean - start)),
             ]
         )
