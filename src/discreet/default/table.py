@@ -171,7 +171,7 @@ SETTINGS = (
             reason="classes have bounded slopes; residuals have shorter tails than rows and counts"),
 )  # fmt: skip
 SHARES = (
-    Setting("target", lambda s: within(Shares.target, 12 / s.total, 0.2),
+    Setting("target", lambda s: within(Shares.target, 2 / 3 / math.sqrt(s.total), 0.2),
             reason="a wrong mean costs more than a wrong slope"),
     Setting("width", lambda s: width_share(s, Shares.mean),
             reason="ranges far too wide cost most of all, where counts can tell where in them most rows are"),
