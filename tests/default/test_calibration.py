@@ -210,3 +210,36 @@ def test_what_is_expected_of_slopes_is_their_regression_on_what_steps_find(multi
     whole, share = rows.expected(steps, Squared())
     assert whole == pytest.approx(np.sum(slopes * found) / np.sum(found**2), rel=0.03)
     assert share == pytest.approx(np.corrcoef(slopes.ravel(), found.ravel())[0, 1] ** 2, rel=0.05, abs=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 16.0])
+def test_a_predictor_of_rare_rows_keeps_its_scale(epsilon):
+    """Rows that are shrunk have another margin: rare ones, which are long, would push their coefficient far off."""
+    rng = np.random.default_rng(3)
+    rare = (rng.random((6_000, 1)) < 0.015).astype(float)
+    counts = np.minimum(rng.poisson(np.exp(1.0 + 2.9 * rare[:, 0])), 100).astype(float)
+    labels = (rng.random(6_000) < 1 / (1 + np.exp(-(3.0 * rare[:, 0] - 0.5)))).astype(int)
+    for kind, y, facts in (
+        (DPPoissonRegressor, counts, {"target": (0.0, 100.0)}),
+        (DPLogisticRegression, labels, {"classes": (0, 1)}),
+    ):
+        found = []
+        for seed in range(6):
+            model = kind(epsilon, bounds=Bounds([(0.0, 1.0)], **facts), neighbors="zero_out", ledger=False)
+            with seeded(seed):
+                found.append(float(np.ravel(model.fit(rare, y).coef_)[0]))
+        assert abs(np.mean(found) - 2.95) < 1.0
+
+
+def test_weak_answers_leave_a_constant_that_was_told_well_where_columns_say_nothing():
+    told, asked = ({"is_told": yes} for yes in (True, False))
+    curator = StandIn([0.0, -1.0], added=0.5)
+    facts = {
+        "mean": -1.0, "deviation": 0.1, "clip": CLASSES.length, "penalty": NoPenalty(), "start": -1.0, "unsure": 0.05,
+    }  # fmt: skip
+    left = [
+        calibrated(curator, np.array([0.1, -1.0]), [0.06, 0.06], **facts, **one).coefficients[-1]
+        for one in (told, asked)
+    ]
+    assert abs(left[0] + 1.0) < 0.05
+    assert abs(left[1] + 1.0) > 0.3

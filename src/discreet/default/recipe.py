@@ -87,7 +87,6 @@ from discreet.solvers.base import (
 from discreet.solvers.calibration import (
     CLASSES,
     LEAST_UNIT,
-    NUMBERS,
     Calibrated,
     Calibration,
     best_constant,
@@ -265,7 +264,7 @@ class Recipe:
                 "noisy_coordinate_gradient", 1, shares.target, 1
             )  # of records as they are, so it comes first
             asked = [entry, *asked] if loss.n_outputs == 1 else [*asked, _share("noisy_gradient", 1, shares.target)]
-        calibration = [_share("noisy_gradient", CALIBRATIONS, shares.calibration)] if self._calibrates(loss) else []
+        calibration = [_share(steps_query(loss), CALIBRATIONS, shares.calibration)] if self._calibrates(loss) else []
         weighted = [*self._weighted_releases(loss)]
         rest = 1.0 - math.fsum(r.count / r.relative_noise**2 for r in (*asked, *calibration, *weighted))
         if rest <= 0:
@@ -349,7 +348,7 @@ class Recipe:
             loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
             rows = self._started(loss, rows, penalty, admitted, classes)
             if steps_query(loss) == "noisy_weighted_gradient":
-                rows = replace(rows, recoding=self._whole_rows(rows, admitted))
+                rows = replace(rows, recoding=self._whole(rows.recoding, rows.length, admitted))
             curator.recode(rows.recoding, loss=loss.widened(1.0))
             pull = ridge_in(penalty, rows.recoding, admitted)
             if pull is not None:
@@ -358,9 +357,14 @@ class Recipe:
             found, steps, evidence = self._clipped_steps(curator, rows, admitted, n, progress)
             if self._calibrates(loss):
                 unknowns = self._calibration(curator, loss, rows, penalty, found, steps, evidence, n)
-                with curator.recoded(unknowns.recoding, loss=loss):
+                recoding, gradient_at = unknowns.recoding, partial(curator.noisy_gradient, clip=unknowns.clip)
+                if steps_query(loss) == "noisy_weighted_gradient":
+                    assert recoding.reach is not None
+                    gradient_at = partial(curator.noisy_weighted_gradient, clip=unknowns.clip, reach=recoding.reach)
+                    recoding = self._whole(recoding, recoding.reach, admitted)
+                with curator.recoded(recoding, loss=loss):
                     for _ in unknowns.noises:
-                        unknowns.add(curator.noisy_gradient(unknowns.theta, clip=unknowns.clip) / n)
+                        unknowns.add(gradient_at(unknowns.theta) / n)
                 found = _rescaled(found, unknowns.result())
             if not penalty.ridge:
                 found = replace(found, coefficients=self._inside(loss, rows, penalty, found, admitted))
@@ -395,11 +399,11 @@ class Recipe:
         return Rows(target, **vars(whiten(second, added, edge, self.floor, standard, domain, loss, likely)))
 
     @staticmethod
-    def _whole_rows(rows: Rows, admitted: Domain) -> Recoding:
+    def _whole(recoding: Recoding, length: float, admitted: Domain) -> Recoding:
         """Return the map to rows that are not shrunk, but for what bounds the lattice."""
-        linear = affine(rows.recoding, admitted)[0]
-        longest = min(WEIGHTED_REACH * rows.length, longest_row(linear / rows.recoding.target_scale, admitted))
-        return replace(rows.recoding, row_norm=math.inf, reach=longest)
+        linear = affine(recoding, admitted)[0]
+        longest = min(WEIGHTED_REACH * length, longest_row(linear / recoding.target_scale, admitted))
+        return replace(recoding, row_norm=math.inf, reach=longest)
 
     def _clipped_steps(
         self,
@@ -449,17 +453,20 @@ class Recipe:
     ) -> Rows:
         """Return the rows with where steps start: at the constant that the released target is best predicted by."""
         if loss.movable_target and rows.target.noise > 0 and admitted.intercept:
-            return replace(rows, doubt=math.hypot(NUMBERS.shift, rows.target.noise / rows.target.scale))
+            return replace(rows, unsure=rows.target.noise / rows.target.scale)
         if classes is None and not (loss.log_link and admitted.intercept and admitted.start is None):
             return rows  # at zero, or where the user says
         w, strength = admitted.starting_point, penalty.strong_convexity
         if classes is None:
             w[-1] = best_log_mean(loss, rows.target.center, strength)
-            doubt: Floats | float = math.hypot(CLASSES.shift, rows.target.noise / rows.target.center)
+            unsure: Floats | float = rows.target.noise / rows.target.center
         else:
-            w[-1], doubt = best_constant(loss, classes[0], strength), constant_doubt(loss, *classes, strength)
+            w[-1], unsure = (
+                best_constant(loss, classes[0], strength),
+                constant_doubt(loss, *classes, strength, shift=0.0),
+            )
         margin = float(w[-1]) if w.ndim == 1 else 0.0
-        return replace(rows, start=rows.recoding.recoded(w), margin=margin, doubt=doubt)
+        return replace(rows, start=rows.recoding.recoded(w), margin=margin, unsure=unsure)
 
     def _calibration(
         self,
@@ -479,14 +486,16 @@ class Recipe:
         deviation = deviation if loss.movable_target else max(deviation, LEAST_UNIT)
         units = Units.of(loss, rows.target)
         clip = CLASSES.length if loss.task == "classification" else self.calibration_clip * units.slope
-        answers = [noise / n for noise in noises(curator, "noisy_gradient")[-CALIBRATIONS:]]
+        first = self.n_steps if steps_query(loss) == "noisy_weighted_gradient" else -CALIBRATIONS
+        answers = [noise / n for noise in noises(curator, steps_query(loss))[first:][:CALIBRATIONS]]
         whole, likely = 1.0, rows.signal_share(deviation, steps, loss) if curator.noise_multiplier else 1.0
         if self._expects(loss):
             whole, likely = rows.expected(steps, loss)
+        unsure = float(rows.unsure) if np.all(np.isfinite(rows.unsure)) else 0.0
         return Calibration(
             loss, rows.recoding, v, mean=mean, deviation=deviation, likely=likely, whole=whole, clip=clip,
-            noises=answers, penalty=penalty, start=rows.margin, evidence=evidence,
-            unsure=rows.target.noise / (rows.target.center if loss.log_link else rows.target.scale),
+            noises=answers, penalty=penalty, start=rows.margin, evidence=evidence, unsure=unsure,
+            is_told=rows.start is not None,
         )  # fmt: skip
 
     def _inside(self, loss: Loss, rows: Rows, penalty: Penalty, found: Solution, admitted: Domain) -> Floats:
@@ -504,13 +513,14 @@ class Recipe:
     ) -> Solution:
         """Take steps on weighted gradients of rows that are not shrunk: with a bound on their Hessian, then with it."""
         were_whole = steps_query(loss) == "noisy_weighted_gradient"
-        recoding = rows.recoding if were_whole else self._whole_rows(rows, admitted)
+        recoding = rows.recoding if were_whole else self._whole(rows.recoding, rows.length, admitted)
         assert recoding.reach is not None
         reach = min(self.weight_radius * rows.length, recoding.reach)
         if self.n_newton and self.shares.sizes:
             recoding, reach = to_the_end(curator, loss, recoding, reach, rows.length)
             recoding = recoding.on_grid(admitted)
-        skipped, units = 0 if loss.movable_target else self.n_steps, Units.of(loss, rows.target)
+        skipped = 0 if loss.movable_target else self.n_steps + CALIBRATIONS * self._calibrates(loss)
+        units = Units.of(loss, rows.target)
         run = Weighted(curator, loss, units, recoding, admitted, penalty, n, reach, skipped)
         run.length, run.slope_limit = rows.length, self.slope_limit
         start, linear = recoding.recoded(found.coefficients), affine(recoding, admitted)[0]
@@ -531,7 +541,7 @@ class Recipe:
                 limit(v)
             if metric is None or not loss.quadratic:
                 metric = run.hessian(v, bound, is_near=block > 0)
-            v, step = run.newton(v, metric, count, pooled)
+            v, step, metric = run.newton(v, metric, count, pooled)
         w = recoding.coefficients(flat(v)) if run.at_corner is None else run.at_corner
         if found.trace is None or metric is None or step is None:
             return Solution(w, found.trace, found.estimate)

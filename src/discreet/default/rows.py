@@ -34,6 +34,7 @@ from discreet.curator import Recoding
 from discreet.losses.base import Loss, slope_at_zero
 from discreet.penalties.recoded import Quadratic
 from discreet.solvers.base import Solution
+from discreet.solvers.calibration import CLASSES, NUMBERS
 from discreet.solvers.coordinates import (
     TINY,
     Estimate,
@@ -99,8 +100,8 @@ class Rows:
 
     ``length`` is a typical row's; ``moment`` the rows' second moment as far as it stands out of noise, ``widest`` the
     largest that noise may hide, ``mean`` their mean; ``spectrum`` is for the trace of the noise, None where nothing was
-    estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0), off
-    the best one by about ``doubt``. ``pull`` is an L2 penalty, as clipped steps weigh it.
+    estimated; steps start at ``start``, coefficients of these rows that predict the constant ``margin`` (None: 0), and
+    noise puts that ``unsure`` off the best one. ``pull`` is an L2 penalty, as clipped steps weigh it.
     """
 
     target: Target
@@ -112,7 +113,7 @@ class Rows:
     spectrum: Spectrum | None = None
     start: Floats | None = None
     margin: float = 0.0
-    doubt: Floats | float = math.inf
+    unsure: Floats | float = math.inf
     pull: Quadratic | None = None
 
     def predictor(self, v: Floats) -> tuple[float, float]:
@@ -157,24 +158,33 @@ class Rows:
         return 1.0 if self.spectrum is not None else min(1.0, PREDICTED[loss.task] / self.target.scale**2)
 
     def shrunk(self, v: Floats, steps: DescentTrace, loss: Loss, *, constant: bool = False) -> Floats:
-        """Shrink what steps added up to by what is noise in it; ``constant``: the constants alone.
+        """Shrink what steps added up to by what is noise in it, along the directions of an estimated second moment.
+
+        ``constant``: the constants alone.
 
         A predictor's variance, and the square of its constant, are not likely to be beyond ``PREDICTED``; a constant
-        that steps started from is known up to its doubt, so that they count as far as they know it better.
+        that steps started from is known up to a doubt, so that they count as far as they know it better.
         """
         features, likely = len(self.recoding.center), self._likely(loss)
         noise = math.sqrt(float(self._forgetting(steps, loss, self.moment).variances.mean()))
-        slopes, constants = v[:features].ravel(), v[features:]
+        slopes, constants = v[:features], v[features:]
+        shift = (NUMBERS if loss.movable_target else CLASSES).shift
         if not constant:
             variance = max(float(np.trace(self.moment[:features, :features])), TINY)
-            ones = np.ones(slopes.size)
-            slopes = posterior_weights(slopes, ones, noise, most=likely / variance, prior=NOTHING) * slopes
+            axes, deviations = np.eye(features), np.full(features, noise)
+            if self.spectrum is not None and v.ndim == 1:
+                each = self._forgetting(steps, loss, self.moment, features=features)
+                axes, deviations = each.vectors, np.sqrt(each.variances)
+            along, deviations = (axes.T @ slopes).ravel(), np.repeat(deviations, v[0].size)
+            weights = posterior_weights(along, np.ones(along.size), deviations, most=likely / variance, prior=NOTHING)
+            slopes = axes @ (weights * along).reshape(slopes.shape)
         if len(constants):
-            most = float(np.mean(np.minimum(likely, np.square(self.doubt)))) / max(float(self.moment[-1, -1]), TINY)
-            odds = ODDS if np.all(np.isfinite(self.doubt)) else 0.0
+            doubt = np.square(np.hypot(shift, self.unsure))
+            most = float(np.mean(np.minimum(likely, doubt))) / max(float(self.moment[-1, -1]), TINY)
+            odds = ODDS if np.all(np.isfinite(doubt)) else 0.0
             flat, ones = constants.ravel(), np.ones(constants.size)
             constants = constants * posterior_weights(flat, ones, noise, most=most, odds=odds).reshape(constants.shape)
-        return np.concatenate([slopes.reshape(v[:features].shape), constants])
+        return np.concatenate([slopes, constants])
 
     def evidence(self, v: Floats, steps: DescentTrace, loss: Loss) -> float:
         """Return the logarithm of how much likelier slopes v are if they tell anything but noise."""

@@ -22,7 +22,7 @@ from discreet.solvers.base import project
 from discreet.solvers.coordinates import LEAST_DIRECTION, noises, ridge_in
 from discreet.solvers.gradient_loop import Path
 from discreet.solvers.propagation import affine, posterior_weights
-from discreet.solvers.shrinkage import LEAST, ODDS
+from discreet.solvers.shrinkage import HIDDEN, LEAST, ODDS
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -69,6 +69,21 @@ class Metric:
     def matrix(self) -> Floats:
         """The matrix of these."""
         return np.asarray((self.vectors * self.safe) @ self.vectors.T)
+
+    def after(self, moved: Floats, rise: Floats, noise: float) -> "Metric":
+        """Return what a move and the rise of noisy gradients over it tell, along the directions of this.
+
+        Where rows' curvature was cut, steps go too far, and back: along the move it is raised to what the rise is
+        beyond its noise. A move is made of the noise of the gradient before it, by which the rise looks larger.
+        """
+        pulled = self.safe * moved
+        known, reach = float(moved @ pulled), math.sqrt(2.0) * HIDDEN * float(np.linalg.norm(moved))
+        shown = float(moved @ rise) - noise * (reach + noise * float((1.0 / self.safe).sum()))
+        if not shown > known > 0:
+            return self
+        added = (shown / known - 1.0) / known * np.outer(pulled, pulled)
+        values, vectors = np.linalg.eigh(np.diag(self.values) + added)
+        return replace(self, values=values, vectors=self.vectors @ vectors)
 
 
 class Step(NamedTuple):
@@ -216,24 +231,31 @@ class Weighted:
             path.move(ahead, self._moved(ahead, move, bound))
         return path.w
 
-    def newton(self, v: Floats, metric: Metric, count: int, pooled: Pooled) -> tuple[Floats, Step]:
+    def newton(self, v: Floats, metric: Metric, count: int, pooled: Pooled) -> tuple[Floats, Step, Metric]:
         """Take Newton steps from v, (p, K); return where they end, and what was made of the way from the first of all.
+
+        And the metric by which.
 
         Each leads to the optimum but for its noise. What all say together is filtered by how far it is from where the
         first began: a filter of each move would let noise through at one of them by chance, and the others would keep
         it.
         """
-        safe, step = metric.safe, Step(np.zeros_like(metric.safe), np.zeros(()))
+        step, before = Step(np.zeros_like(metric.safe), np.zeros(())), None
         for _ in range(count):
             along, noise = self._along(v, metric)
             at = self.contrasted(v)
+            gradient = metric.vectors @ along
+            if before is not None:
+                moved, rise = (metric.vectors.T @ change for change in (at - before[0], gradient - before[1]))
+                metric = metric.after(moved, rise, before[2])
+            before, safe, along = (at, gradient, noise), metric.safe, metric.vectors.T @ gradient
             noises = pooled.add(at - metric.vectors @ (along / safe), metric, noise)
             along = safe * (metric.vectors.T @ (pooled.start - pooled.mean))
             clear, guess = safe >= 2.0 * metric.edge, {"least": self._least, "prior": NOTHING, "odds": ODDS}
             step = Step(posterior_weights(along, safe, noises, clear, **guess), noises)
             aim = pooled.start - metric.vectors @ (step.factors * along)
             v = self._moved(v, aim - at, metric)
-        return v, step
+        return v, step, metric
 
     def contrasted(self, v: Floats) -> Floats:
         """Return coefficients in contrasts of the outputs, one after the other."""

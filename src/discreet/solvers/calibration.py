@@ -47,8 +47,8 @@ class Prior:
     """Where clipping usually leaves a predictor, and how surely.
 
     ``kept`` is what is usually to be kept of m's deviation (and of its mean, where the loss has a sigmoid), ``spread``
-    the deviation of that, ``shift`` the deviation of the intercept next to it. Rows (u, 1) longer than ``length`` are
-    shrunk.
+    the deviation of that, ``shift`` the deviation of the intercept next to it. Rows (u, 1) longer than ``length`` count
+    less.
     """
 
     kept: float
@@ -94,9 +94,10 @@ class Calibration:
     Its caller asks, of records through ``recoding``, one gradient within ``clip`` for each of ``noises``, the noise of
     each mean answer per unit of its clip, and adds what comes. ``mean`` and ``deviation`` are the predictor's own,
     ``likely`` is the part of its variance that is not noise, ``whole`` what its slopes are multiplied by before all
-    else, ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it. Where the noise of
-    the mean is known, ``step_noise``, a predictor that hardly moved is hardly off by more, and a shift that does not
-    stand out of the noise of the answers is none.
+    else, ``start`` the constant that steps began with, ``unsure`` the deviation of the noise in it; ``is_told``: it is
+    the best constant but for that, so that a predictor that hardly varies or moved from it is hardly off by more. So it
+    is where the noise of the mean is known, ``step_noise``; then a shift that does not stand out of the noise of the
+    answers is none.
 
     ``evidence`` is the logarithm of how much likelier the steps' slopes are if columns tell
     anything of the target: what follows without is weighed in, as likely as it is by steps and answers together.
@@ -117,6 +118,7 @@ class Calibration:
         whole: float = 1.0,
         start: float = 0.0,
         unsure: float = 0.0,
+        is_told: bool = False,
         step_noise: float | None = None,
         evidence: float | None = None,
     ) -> None:
@@ -135,6 +137,8 @@ class Calibration:
         theta = np.array([left[0] * (1.0 - doubt) * length, start + left[1] * (mean - start)])[: 1 + intercept]
         if step_noise is not None:
             shift = min(shift, math.hypot(step_noise, shift * math.hypot(mean - start, deviation)))
+        if is_told:
+            shift *= min(1.0, math.hypot(mean - start, deviation))
         usual = np.array(
             [
                 (prior.spread + doubt) * length,

@@ -106,8 +106,9 @@ def taken_back(recoding: Recoding, variances: Floats) -> Floats:
 
 def affine(recoding: Recoding, domain: Domain) -> tuple[Floats, Floats]:
     """Return Q and c with coefficients(v) = Q v + c."""
-    offset = recoding.coefficients(np.zeros(domain.n_features))
-    return (recoding.coefficients(np.eye(domain.n_features)).T - offset).T, offset
+    size = domain.n_features if recoding.matrix is None else recoding.matrix.shape[-1]
+    offset = recoding.coefficients(np.zeros(size))
+    return (recoding.coefficients(np.eye(size)).T - offset).T, offset
 
 
 def posterior_weights(
