@@ -141,8 +141,8 @@ def choose(facts: Facts) -> tuple[Solver, str]:
 # --- settings of a recipe ------------------------------------------------------------------------------
 
 NEWTON, LATER = 4.0, 50.0
-"""The signal per record from which on Newton steps are taken; of numbers. Then all before is accurate enough with less
-of the budget."""
+"""The signal per record from which on Newton steps are taken; of numbers, but counts, whose clipped slopes are biased.
+Then all before is accurate enough with less of the budget."""
 
 SETTINGS = (
     Setting("n_steps", lambda s: Recipe.n_steps * within(1, s.columns**0.5 / 8, 2),
@@ -229,17 +229,24 @@ def widened(signal: Signal) -> float:
     return math.sqrt(math.sqrt(2 * signal.per_record))
 
 
+def skewed(least: float, signal: Signal) -> float:
+    """Return how far rows or slopes of counts count in full: twice as far, as what is rare of them is far out."""
+    return 2.0 * within(least, widened(signal), WIDEST / 2.0)
+
+
 def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     """Return the recipe of the table for these facts; without weighted steps where others follow."""
     signal, coordinates = (
         facts.signal,
         next(form.coordinates for form in FORMS if form.coordinates and form.holds(facts)),
     )
-    values: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS} | COORDINATES[coordinates]
+    values: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS}
+    if facts.loss.log_link:
+        values |= {"n_newton": newton(signal.per_record / NEWTON), "slope_limit": skewed(Recipe.slope_limit, signal)}
+        values["weight_radius"] = radius(signal, skewed(Recipe.weight_radius, signal))
+    values |= COORDINATES[coordinates]
     if not weighted:
         values |= {"n_travel": 0.0, "n_newton": 0.0}
-    if facts.loss.log_link:
-        values["slope_limit"] = within(Recipe.slope_limit, widened(signal), WIDEST)
     shares = {row.name: value_of(row, facts, signal) for row in SHARES}
     least = LEAST_MEAN if facts.loss.log_link else LOOKED_FOR * facts.is_regression
     shares["target"] *= signal.total >= least
