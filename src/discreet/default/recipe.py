@@ -336,16 +336,16 @@ class Recipe:
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Estimate coordinates, take the clipped steps, calibrate, take the weighted steps."""
-        with on_one_thread(curator.domain.n_features):
-            n, admitted = public_count(curator), curator.domain
-            counts = self._counts_classes(admitted, curator.loss)
-            classes = None
-            if counts and curator.loss.n_outputs == 1:
+        admitted, loss = curator.domain, curator.loss
+        with on_one_thread(admitted.n_features):
+            n, classes = public_count(curator), None
+            counts = self._counts_classes(admitted, loss)
+            if counts and loss.n_outputs == 1:
                 classes = released_shares(curator, n, noises(curator, "noisy_coordinate_gradient")[0])
             rows = self._rows(curator, admitted, penalty, n)
             if counts and classes is None:
                 classes = released_shares(curator, n, noises(curator, "noisy_gradient")[0])
-            loss = curator.loss.with_target_scale(rows.target.scale) if curator.loss.movable_target else curator.loss
+            loss = loss.with_target_scale(rows.target.scale) if loss.movable_target else loss
             rows = self._started(loss, rows, penalty, admitted, classes)
             if steps_query(loss) == "noisy_weighted_gradient":
                 rows = replace(rows, recoding=self._whole(rows.recoding, rows.length, admitted))
