@@ -138,7 +138,7 @@ def test_the_dry_run_tells_the_price_that_the_certificate_has(ok, place):
     with nothing_read():
         shown = ok(*FIT, "--dry-run", *LEDGER).stdout
         found = json.loads(ok(*FIT, "--dry-run", *LEDGER, "--json").stdout)
-    assert "noisy_gradient" in shown
+    assert "noisy_weighted_gradient" in shown
     assert "no cell was read." in " ".join(shown.split())
     assert (place / "budget.db").read_bytes() == before
     assert hidden(place) == []

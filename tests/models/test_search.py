@@ -77,7 +77,9 @@ def test_the_certificate(fitted):
 def test_nothing_tells_the_number_of_runs(rows, monkeypatch, capsys):
     """Two fits that differ in the number of runs alone show the same, but for the noise."""
     shown = []
-    halves = derived.Part(rows[0][:200], rows[1][:200], None), derived.Part(rows[0][200:], rows[1][200:], None)
+    size, _ = DPRandomizedSearch(classifier(), {"alpha": [1e-3]}, epsilon=3.0)._sizes(300)
+    parts = (slice(0, size), slice(size, 300))
+    halves = tuple(derived.Part(rows[0][part], rows[1][part], None) for part in parts)
     monkeypatch.setattr(selection_module, "split", lambda *given: halves)
     for count in (1, 7):
         monkeypatch.setattr(Stopping, "draw", lambda self, word, count=count: count)

@@ -242,7 +242,8 @@ def recipe_for(facts: Facts, *, weighted: bool = True) -> Recipe:
     )
     values: dict[str, Any] = {row.name: value_of(row, facts, signal) for row in SETTINGS}
     if facts.loss.log_link:
-        values |= {"n_newton": newton(signal.per_record / NEWTON), "slope_limit": skewed(Recipe.slope_limit, signal)}
+        values["n_newton"] = min(WIDEST, newton(signal.per_record / NEWTON))
+        values["slope_limit"] = skewed(Recipe.slope_limit, signal)
         values["weight_radius"] = radius(signal, skewed(Recipe.weight_radius, signal))
     values |= COORDINATES[coordinates]
     if not weighted:

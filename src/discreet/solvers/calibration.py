@@ -233,19 +233,17 @@ def posterior_mode(loss: Loss, before: Before, answers: list[Answer], *, is_cons
     if is_constant:
         missed[-len(start)], known[0] = 0.0, False
     evidence = -float(missed @ missed + np.linalg.slogdet(slopes[:, known].T @ slopes[:, known])[1]) / 2.0
-    evidence -= 0.0 if is_constant else math.log(deviations[0])
-    return Mode(mode[:k], np.asarray(np.linalg.pinv(slopes)[:k, : -len(start)], dtype=np.float64), evidence)
+    moved = deviations[:k, None] * np.linalg.pinv(slopes)[:k, : -len(start)]
+    return Mode(mode[:k], np.asarray(moved, dtype=np.float64), evidence)
 
 
 def least_squares(
     misses: Callable[[Floats], Floats], start: Floats, scales: Floats, *, is_fixed: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return the x with the least sum of squares, its first number at least 0, and what each miss changes by there.
+    """Return the x with the least sum of squares, its first number at least 0, and how each miss changes there.
 
-    ``is_fixed``: the first number stays where it is.
-
-    Levenberg's damped steps: ``misses`` takes several x, so that differences in all unknowns, which are about as large
-    as ``scales``, come from one call.
+    That is per unit of ``scales``, about as large as which the unknowns are. ``is_fixed``: the first number stays where
+    it is. Levenberg's damped steps: ``misses`` takes several x, so that differences in all unknowns come from one call.
     """
 
     def around(x: Floats) -> tuple[Floats, Floats]:
@@ -271,7 +269,7 @@ def least_squares(
             damping *= 10.0
         if is_there:
             break
-    return x, slopes / scales
+    return x, slopes
 
 
 def predictor_coordinates(

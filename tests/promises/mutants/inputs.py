@@ -194,8 +194,8 @@ MUTANTS = (
         "a recipe that counts exactly",
         "Under add_remove the default divides by the number of records in place of a noisy one.",
         "default/recipe.py",
-        "n, admitted = public_count(curator), curator.domain",
-        "n, admitted = float(curator._session.engine.n_units), curator.domain",
+        "n, classes = public_count(curator), None",
+        "n, classes = float(curator._session.engine.n_units), None",
         "tests/promises/test_sensitivity.py::test_recipes[recipe: weighted-squared-add_remove]",
         "of its sensitivity",
     ),
@@ -221,8 +221,8 @@ MUTANTS = (
         "a calibration from the records",
         "Calibration starts where the records' own lengths say, not where released values do.",
         "default/recipe.py",
-        "penalty=penalty, start=rows.margin, evidence=evidence,\n",
-        "penalty=penalty, evidence=evidence,"
+        "noises=answers, penalty=penalty, start=rows.margin, evidence=evidence, unsure=unsure,\n",
+        "noises=answers, penalty=penalty, evidence=evidence, unsure=unsure,"
         " start=rows.margin + 1e-9 * float(curator._session.admitted.records.norms.sum()),\n",
         "tests/promises/test_sensitivity.py::test_recipes[recipe: clipped-logistic-replace_one]",
         "attribute: coef_",
