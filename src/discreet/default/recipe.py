@@ -325,8 +325,11 @@ class Recipe:
         return self.shares.calibration > 0 and (loss.sigmoid_link or loss.task == "regression")
 
     def _expects(self, loss: Loss) -> bool:
-        """Say whether calibration, and what is likely, take the noise out of slopes: of columns taken to be alike."""
-        return self.coordinates != "full" and not loss.log_link and self._calibrates(loss)
+        """Say whether calibration, and what is likely, take the noise out of slopes: of columns taken to be alike.
+
+        Not for classes: where columns say nothing, a slope that is kept for what is likely costs most there.
+        """
+        return self.coordinates != "full" and loss.movable_target and self._calibrates(loss)
 
     def _travels(self, loss: Loss) -> bool:
         """Say whether steps with a bound on the Hessian come first: squares have one, counts no useful bound."""

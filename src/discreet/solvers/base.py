@@ -313,14 +313,18 @@ def count_release(domain: Domain, relative_noise: float = 1.0) -> tuple[Release,
 def public_count(curator: "Curator") -> float:
     """Return n as far as it is public, declared or agreed on by neighbors, else noisy; noisy weights have their sum.
 
-    What was released is not asked for again.
+    What was released is not asked for again. A number within twice its own noise hardly says how many there are: twice
+    the noise then stands for it, as sums over too large a number are too small, and over too small a one without bound.
     """
     domain = curator.domain
     if domain.n is not None and not domain.weighted:
         return float(domain.n)
-    if domain.count is not None:
-        return max(1.0, domain.count)
-    return max(1.0, curator.noisy_weight() if domain.weighted else curator.noisy_count())
+    query, count = "noisy_weight" if domain.weighted else "noisy_count", domain.count
+    if count is None:
+        count = curator.noisy_weight() if domain.weighted else curator.noisy_count()
+    unit = curator.noise_multiplier * (math.sqrt(2.0) if curator.budget.is_pure else 1.0)
+    noise = max((unit * each.relative_noise for each in curator.plan.releases if each.query == query), default=0.0)
+    return max(1.0, count, 2.0 * noise)
 
 
 def refuse_weights(domain: Domain) -> None:
