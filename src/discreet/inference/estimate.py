@@ -153,10 +153,11 @@ def _unshrunk(second: Floats, known: Floats) -> Floats:
     """Return a second moment of standardized rows from that of shrunk ones, and the mean squares of whole ones.
 
     Shrunk rows make the mean squares of rare values small, as if they were rarer than they are; stretched by as much,
-    their rows would be too long to count in full.
+    their rows would be too long to count in full. What the column that lost least has lost, rows of all have lost.
     """
-    factors = np.ones(len(second))
-    factors[: len(known)] = np.sqrt(np.maximum(1.0, known / np.maximum(np.diag(second)[: len(known)], 1e-300)))
+    lost = known / np.maximum(np.diag(second)[: len(known)], 1e-300)
+    by_all = max(1.0, float(lost[known > 0].min())) if (known > 0).any() else 1.0
+    factors = np.append(np.sqrt(np.maximum(1.0, lost / by_all)), np.ones(len(second) - len(known)))
     return np.asarray(second * np.outer(factors, factors))
 
 
