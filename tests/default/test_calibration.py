@@ -14,7 +14,7 @@ from discreet.default import Recipe, Shares
 from discreet.default.rows import PREDICTED, Rows
 from discreet.losses import Huber, Logistic, Poisson, SmoothedHinge, Softmax, Squared
 from discreet.penalties import NoPenalty
-from discreet.solvers.calibration import CLASSES, NUMBERS, Calibration
+from discreet.solvers.calibration import CLASSES, NUMBERS, WIDEST, Calibration
 from discreet.solvers.coordinates import Target
 from discreet.solvers.propagation import average_weights
 from discreet.solvers.traces import DescentTrace, Noise
@@ -105,7 +105,17 @@ def test_without_noise_two_answers_tell_the_law(loss, near):
 def test_where_noise_hides_everything_it_is_what_clipping_usually_does(loss, kept):
     for whole in (1.0, 3.0):  # of slopes that went the whole way, or a third of it
         result = found((1.3, 0.4), deviation=1e9, added=0.3, loss=loss, whole=whole)
-        assert result.coefficients == pytest.approx([kept * whole * 2.0, kept * -0.5], abs=1e-6)
+        spread = CLASSES.spread * whole * 2.0  # of classes it is held back as far as predictors mostly vary less
+        weight = 1.0 / (1.0 + (spread / WIDEST) ** 2) if isinstance(loss, Logistic) else 1.0
+        assert result.coefficients == pytest.approx([weight * kept * whole * 2.0, kept * -0.5], abs=1e-6)
+
+
+def test_log_odds_that_vary_far_beyond_what_is_usual_are_believed_as_far_as_they_are_known():
+    """Of nothing but noise, next to which a deviation of ten means little; and where answers show that it is right."""
+    noise, signal = (found((0.0, 0.0), deviation=1e9, spread=10.0, middle=0.0, likely=likely) for likely in (0.0, 1.0))
+    assert abs(noise.coefficients[0]) < 1.0 < 3.0 < signal.coefficients[0]
+    shown = found((5.5, 0.0), deviation=1e-3, spread=10.0, middle=0.0, likely=0.0, answers=2)
+    assert shown.coefficients[0] == pytest.approx(5.5, rel=0.05)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=str)

@@ -39,6 +39,7 @@ solver needs: its name is then known to ``solver=`` of every estimator, to ``--s
 saved models. What it may bring in addition: ``Chooses``.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass, replace

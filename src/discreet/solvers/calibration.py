@@ -9,8 +9,8 @@ and deviation by what was released,
 has two unknowns in place of p, so that next to nothing of the budget shows them. What the mean gradient at theta is
 where theta* is the best is known for a normal u of known law (``expected_gradient``), so that two noisy ones, the
 second at the estimate of the first, determine theta* and that law. They are weighed against what is known before, a
-normal prior about where clipping usually leaves theta, which a penalty changes, and about u: the result is the mode of
-the posterior. theta_1 = 0 is the constant predictor. Where the steps are known well enough to tell how likely it is
+normal prior about where clipping usually leaves theta, which a penalty changes, about how much log odds mostly vary,
+and about u: the result is the mode of the posterior. theta_1 = 0 is the constant predictor. Where the steps are known well enough to tell how likely it is
 that columns say nothing, it is weighed in.
 
 Privacy. The answers are noisy gradients of the plan, on records recoded by released values; the rest is
@@ -63,6 +63,8 @@ NUMBERS = Prior(kept=1.0, spread=0.2, shift=0.15, length=8.0)
 """Residuals are clipped on both sides: little is lost but on skewed targets."""
 
 
+WIDEST = 2.0
+"""The deviation of log odds between rows, mostly at most."""
 LAW = (0.2, 0.3)
 """How far the center of u is from 0, and the logarithm of its deviation, mostly: both are of noisy, shrunk rows."""
 USUALLY = 3.0
@@ -145,6 +147,9 @@ class Calibration:
                 math.hypot(shift, unsure) + (0 if is_regression else prior.spread * abs(mean - start)),
             ]
         )
+        if not is_regression:  # what steps found, as surely as it is known, and what predictors mostly are
+            weight = WIDEST**2 / (WIDEST**2 + usual[0] ** 2)
+            theta[0], usual[0] = weight * theta[0], math.sqrt(weight) * usual[0]
         self._before = Before(theta, usual[: 1 + intercept], linear, offset, strength)
         self._loss, self._deviation, self._start = loss, deviation, start
         self._evidence = evidence
