@@ -10,8 +10,8 @@ has two unknowns in place of p, so that next to nothing of the budget shows them
 where theta* is the best is known for a normal u of known law (``expected_gradient``), so that two noisy ones, the
 second at the estimate of the first, determine theta* and that law. They are weighed against what is known before, a
 normal prior about where clipping usually leaves theta, which a penalty changes, about how much log odds mostly vary,
-and about u: the result is the mode of the posterior. theta_1 = 0 is the constant predictor. Where the steps are known well enough to tell how likely it is
-that columns say nothing, it is weighed in.
+and about u: the result is the mode of the posterior. theta_1 = 0 is the constant predictor. Where the steps are known
+well enough to tell how likely it is that columns say nothing, it is weighed in.
 
 Privacy. The answers are noisy gradients of the plan, on records recoded by released values; the rest is
 post-processing.
