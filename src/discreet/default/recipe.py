@@ -13,6 +13,7 @@
       travel      L = f'' noisy second moment of weighted rows + edge;    v <- v + b_t (v - last v) - d L^{-1} g
       newton      L = noisy Hessian of the weighted losses at v + edge;   z = v - L^{-1} g, each g with less noise;
                   v <- v_0 + d (the z so far, weighed by their noise, - v_0), v_0 being where these steps began;
+                  where g rises more along a step than L says, beyond its noise, L is raised to that
                   a loss that bends has a new L after every few steps
                   g = noisy weighted gradient + penalty'; L has the penalty's Hessian too
       sizes       where noisy counts tell single rows: R and all limits are where rows, gradients and Hessians end
@@ -464,10 +465,8 @@ class Recipe:
             w[-1] = best_log_mean(loss, rows.target.center, strength)
             unsure: Floats | float = rows.target.noise / rows.target.center
         else:
-            w[-1], unsure = (
-                best_constant(loss, classes[0], strength),
-                constant_doubt(loss, *classes, strength, shift=0.0),
-            )
+            w[-1] = best_constant(loss, classes[0], strength)
+            unsure = constant_doubt(loss, *classes, strength, shift=0.0)
         margin = float(w[-1]) if w.ndim == 1 else 0.0
         return replace(rows, start=rows.recoding.recoded(w), margin=margin, unsure=unsure)
 

@@ -232,9 +232,7 @@ class Weighted:
         return path.w
 
     def newton(self, v: Floats, metric: Metric, count: int, pooled: Pooled) -> tuple[Floats, Step, Metric]:
-        """Take Newton steps from v, (p, K); return where they end, and what was made of the way from the first of all.
-
-        And the metric by which.
+        """Take Newton steps from v, (p, K); return where they end, what was made of the whole way, and the last metric.
 
         Each leads to the optimum but for its noise. What all say together is filtered by how far it is from where the
         first began: a filter of each move would let noise through at one of them by chance, and the others would keep
