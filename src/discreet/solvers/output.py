@@ -65,11 +65,11 @@ TOLERANCE = 1e-11
 
 
 def point_trace(
-    curator: "Curator", query: str, sensitivity: float, *, cut: bool = False, strength: float = 0.0
+    curator: "Curator", query: str, sensitivity: float, *, cut: bool = False, inside: bool = False
 ) -> PointTrace:
     """Return what is public of one noisy point of this L2 sensitivity, by the noise of ``query``."""
     multiplier = curator.noise_multiplier * planned(curator, query).relative_noise
-    return PointTrace(curator.domain.shape, multiplier, sensitivity, curator.budget.is_pure, cut, strength)
+    return PointTrace(curator.domain.shape, multiplier, sensitivity, curator.budget.is_pure, cut, inside)
 
 
 def noise_lengths(size: int, *, pure: bool, confidence: float | None = None) -> tuple[float, float]:
@@ -154,8 +154,8 @@ class OneShot(Configured, ABC):
     def _answered(self, curator: "Curator", query: str, problem: Problem, w: Floats, sensitivity: float) -> Solution:
         """Project the answer onto the ball where there is one: noise may have led out of it. Free."""
         cut = self.radius is not None and float(np.linalg.norm(w)) >= self.radius * (1 - 1e-6)
-        strength = problem.regularization if query == "perturb_objective" else 0.0
-        return Solution(problem.projected(w), point_trace(curator, query, sensitivity, cut=cut, strength=strength))
+        trace = point_trace(curator, query, sensitivity, cut=cut, inside=query == "perturb_objective")
+        return Solution(problem.projected(w), trace)
 
     @abstractmethod
     def default_strength(self, domain: Domain, loss: Loss, budget: Budget) -> float:

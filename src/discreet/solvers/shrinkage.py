@@ -3,6 +3,7 @@
 Noise is known: its variance follows from the plan and from the steps that were taken (``traces``). What a slope or an
 intercept says beyond its noise is kept: E[v_j | v], by empirical Bayes (``posterior_weights``). That there is anything
 but noise must be ``FARTHER * ODDS`` times likelier than that there is not: one entry, or a few, must stand out clearly.
+Where noise is only bounded, as that inside an objective, nothing is shrunk: the bound would take the signal for noise.
 """
 
 import math

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 POINTS = 256
 LEAST_LENGTH, LARGEST_FACTOR = 0.2, 16.0
-TOGETHER = 0.1
-"""The curvature that columns which go together leave to the flat directions among them, of that of a column."""
 
 
 @dataclass(frozen=True)
@@ -417,9 +415,10 @@ class PathTrace:
 
 @dataclass(frozen=True)
 class PointTrace:
-    """One noisy point of this L2 sensitivity; ``cut`` where a ball cut it off, ``strength`` that of an objective.
+    """One noisy point of this L2 sensitivity; ``cut`` where a ball cut it off, ``inside`` where an objective had it.
 
-    What a ball leaves of the noise is neither Gaussian nor centered: no deviations there.
+    What a ball leaves of the noise is neither Gaussian nor centered: no deviations there. Noise inside an objective
+    moves its minimizer by (H + lambda)^{-1}, of which the sensitivity is the bound for H = 0.
     """
 
     shape: tuple[int, ...]
@@ -427,7 +426,7 @@ class PointTrace:
     sensitivity: float
     pure: bool
     cut: bool = False
-    strength: float = 0.0
+    inside: bool = False
 
     def deviations(self) -> Floats | None:
         """Return the deviation of an entry of the noise vector.
@@ -439,12 +438,12 @@ class PointTrace:
         return None if self.cut else np.full(self.shape, scale)
 
     def variances(self, bends: Floats, strengths: Floats | None = None) -> Floats:
-        """Return the noise's variance; noise within an objective moves its minimizer less where that is curved."""
-        noise = self.deviations()
-        square = np.inf if noise is None else float(noise.flat[0]) ** 2
-        steeper = TOGETHER * bends if strengths is None else TOGETHER * bends + strengths
-        moved = self.strength / (self.strength + steeper) if self.strength else np.ones_like(bends)
-        return np.asarray(square * np.square(moved))
+        """Return the noise's variance: the same along all directions, and not known of noise inside an objective.
+
+        There columns that go together have flat directions, along which it is many times what their curvature says.
+        """
+        noise = None if self.inside else self.deviations()
+        return np.full_like(bends, np.inf if noise is None else float(noise.flat[0]) ** 2)
 
 
 @dataclass(frozen=True)
