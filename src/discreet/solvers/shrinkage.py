@@ -125,6 +125,8 @@ def noise_in(
             axes = Reflected.onto(middle)
         squares = mean_squares(domain)
         variances = trace.variances(left * squares, stiff)
+        if not np.isfinite(variances).all():
+            return None
         flat = trace.variances(np.zeros_like(squares), stiff)
         squares, variances, flat, stiff = (
             np.append(axes.diagonal(part[:features]), part[features:]) for part in (squares, variances, flat, stiff)
