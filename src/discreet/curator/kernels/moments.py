@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64, njit
 
 from discreet.curator.kernels.encode import ceil_sqrt
-from discreet.curator.kernels.kernel import add_products, kernel
+from discreet.curator.kernels.kernel import add_products, kernel, rounded_bits
 from discreet.typing import Array, Integers
 
 _STRIP = 256
@@ -166,14 +166,18 @@ def add_outer_products(rows, coefficients, left, right, part, out):
 def add_magnitudes(rows, weights, center, shift, digits, out):
     """Add ``weights[i]`` to ``out[j, k]``, k the binary digits of row i's distance from ``center[j]``, for each j.
 
-    Distances lose ``shift`` bits; ``digits`` has the number of digits of each that is left, the last for all beyond.
+    Distances lose ``shift`` bits, and are below 2^53 then; the last place of ``out`` is for that many digits and more.
+    ``digits`` is room for those of a row: a double's exponent tells them.
     """
-    most = digits.size - 1
+    most = out.shape[1] - 1
     for i in range(rows.shape[0]):
-        weight = weights[i]
         for j in range(center.size):
             distance = abs(int64(rows[i, j]) - center[j]) >> shift
-            out[j, digits[distance if distance < most else most]] += weight
+            k = (rounded_bits(float(distance)) >> 52) - 1022
+            k = k if k > 0 else 0
+            digits[j] = k if k < most else most
+        for j in range(center.size):
+            out[j, digits[j]] += weights[i]
 
 
 @kernel()

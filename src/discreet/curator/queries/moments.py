@@ -36,7 +36,6 @@ _LONGEST = 1 << 31
 _FARTHEST = 2.0**20
 DIGITS = 16
 """Binary digits of a distance that are counted: more is for distances beyond 16-bit grids, which lose low bits."""
-_DIGITS_OF = np.array([k.bit_length() for k in range(1 << DIGITS)], dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,8 @@ class MagnitudeQuery(ExactSum):
 
         def part(first: int, last: int) -> Integers:
             out = np.zeros((self.center.size, DIGITS + 1), dtype=np.int64)
-            kernels.add_magnitudes(rows[first:last], counted[first:last], self.center, shift, _DIGITS_OF, out)
+            room = np.empty(self.center.size, dtype=np.int64)
+            kernels.add_magnitudes(rows[first:last], counted[first:last], self.center, shift, room, out)
             return out
 
         return engine.workers.sum(part, records.n_rows, rows.size)

@@ -485,7 +485,9 @@ class TableStream(RecordStream):
             done += batch.rows
             checks = None
             if self._checks is not None and states is not None:
-                is_null = _are_null(features, *(column for column in (targets, weights, offsets) if column is not None))
+                firsts = [place.start for place in self._layout.places.values() if place.start < place.stop]
+                beside = (column for column in (targets, weights, offsets) if column is not None)
+                is_null = _are_null(*features.T[firsts], *beside)
                 checks = self._checks.cells(states, is_null, all_rows=self.has_persons)
             yield Block(features, targets, persons, checks, weights, offsets)
 
@@ -523,13 +525,14 @@ class TableStream(RecordStream):
         return names[persons]
 
 
-def _are_null(features: Floats, *columns: Floats) -> Booleans:
-    """Return which rows count as null, each for itself: of features, targets, weights and offsets."""
-    is_null = np.full(len(features), False)
-    for column in columns:
+def _are_null(*columns: Floats) -> Booleans:
+    """Return which rows count as null, each for itself: of each column's first feature, targets, weights and offsets.
+
+    A cell that makes a row null makes all features of its column NaN.
+    """
+    is_null = ~np.isfinite(columns[0])
+    for column in columns[1:]:
         is_null |= ~np.isfinite(column)
-    for j in range(features.shape[1]):
-        is_null |= np.isnan(features[:, j])
     return is_null
 
 
