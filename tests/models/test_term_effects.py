@@ -177,3 +177,24 @@ def test_saved_correlations_beyond_one_are_refused(value, tmp_path):
     model.coef_correlation_[0, 1] = value
     with pytest.raises(UnreadableModel, match="correlation"):
         load(model.save(tmp_path / "model.discreet"))
+
+
+def test_pictures_leave_out_cells_that_no_row_has():
+    """Of nobody's cells an effect is noise: the others are not compared with them, and an explanation says so."""
+    random, n = np.random.default_rng(1), 8000
+    ward, sex = random.choice(["a", "b", "c"], n), random.choice(["f", "m"], n)
+    columns = {"ward": Category(("a", "b", "c", "nobody")), "sex": Category(("f", "m"))}
+    ill = random.random(n) < 1 / (1 + np.exp(1 - 2.0 * (ward == "a")))
+    with use_entropy(SeededWords(5)):
+        model = TableModel(Schema(columns, Target("ill", classes=(0, 1))), DPLogisticRegression(1.0, 1e-6))
+        model.fit({"ward": ward, "sex": sex, "ill": ill.astype(int)})
+    plain, shown = model.term_effects(), model.shown_effects()
+    for before, after, people in zip(plain, shown, (3, 2), strict=True):
+        assert np.isfinite(before.effect).all()
+        assert np.isfinite(after.noise[:people]).all()
+        assert np.isnan(after.effect[people:]).all()
+        assert np.isnan(after.noise[people:]).all()
+        assert abs(after.effect[:people].mean()) < 1e-9
+    assert shown[0].noise[:3].max() < plain[0].noise[:3].min()
+    known, unknown = (model.explain({"ward": [w], "sex": ["f"]}).noise[0, 0] for w in ("a", "z"))
+    assert unknown > 2 * known > 0

@@ -5,6 +5,14 @@ effect of a column is against its mean over the declared range, all of it alike,
 product is as it is. All of this is computed from released coefficients and declared facts, and for one row from what
 the caller gives: nothing is read of the records of the fit.
 
+**What is drawn.** The effect of a cell that no row has, such as that of other names, is noise alone. Which cells these
+are is private; how much noise there is tells. Where its variance v is above both
+
+    x    how large squares of effects mostly are: the solution of mean (effect^2 / (x + v)) = 1, each column alike
+    y    FAR^2 times the median of columns' first quartiles of v
+
+pictures leave a cell out, and compare the others with their own mean: that of all would lend them its noise.
+
 The noise of an effect is a sum over coefficients. Where values crowd a part of a range, features of one curve repeat
 each other there and have noises that offset each other: a fit in estimated coordinates knows by how much, by released
 values alone. Elsewhere, and between columns, noises are taken for independent.
@@ -41,6 +49,8 @@ POINTS = 101
 """Places of a number's range at which its effect is computed."""
 OTHER, MOST_NAMES, MOST_LINES = "(other)", 24, 6
 """How other names are shown, and the most names of a column that are written below its panel, or are lines in it."""
+FAR = 2.0
+"""How many times the usual deviation noise has at least where pictures leave an effect out."""
 WIDTH, HEIGHT, ACROSS = 3.6, 2.7, 3
 """Inches of a panel, and panels in a row of a figure."""
 
@@ -95,6 +105,9 @@ class Explanation:
         The linear predictor where every column is at its mean over what is declared.
     contributions : ndarray of shape (n_outputs, n_terms)
         What each term adds.
+    noise : ndarray of shape (n_outputs, n_terms) or None, default=None
+        The standard deviation of what the privacy noise did to it, None where that is not known. Where no row of the
+        fit has a value, what it adds is noise alone.
 
     Examples
     --------
@@ -108,6 +121,7 @@ class Explanation:
     terms: tuple[str, ...]
     level: Floats
     contributions: Floats
+    noise: Floats | None = None
 
     @property
     def score(self) -> Floats:
@@ -119,9 +133,12 @@ class Explanation:
         lines = []
         for k, output in enumerate(self.outputs):
             order = np.argsort(-np.abs(self.contributions[k]), kind="stable")
-            parts = [("level", self.level[k]), *((self.terms[j], self.contributions[k, j]) for j in order)]
             lines += [f"for {output}"] if output else []
-            lines += [f"{name:<{width}}{value:+.4f}" for name, value in (*parts, ("score", self.score[k]))]
+            lines += [f"{'level':<{width}}{self.level[k]:+.4f}"]
+            for j in order:
+                noise = "" if self.noise is None else f"   noise {self.noise[k, j]:.2g}"
+                lines += [f"{self.terms[j]:<{width}}{self.contributions[k, j]:+.4f}{noise}"]
+            lines += [f"{'score':<{width}}{self.score[k]:+.4f}"]
         return "\n".join(lines)
 
 
@@ -205,6 +222,25 @@ class TermEffects:
         """
         return self._term_effects(_released)
 
+    def shown_effects(self) -> list[TermEffect]:
+        """Return the effects of columns, then of products, as pictures show them. Free: of released values.
+
+        Cells whose noise is larger than effects mostly are, and far larger than that of others, have NaN: cells that
+        no row has are such. Effects are against the mean over what is left.
+
+        Returns
+        -------
+        list of TermEffect
+            Those of ``term_effects`` and of ``product_effects``, in their order.
+
+        Examples
+        --------
+        >>> [effect.column for effect in model.shown_effects()]
+        ['age', 'ward']
+        """
+        law = partial(_told, _most_noise(self.term_effects()))
+        return [*self._term_effects(law), *self._product_effects(law)]
+
     def _term_effects(self, law: "Law") -> list[TermEffect]:
         fitted, schema = self._fitted, self.schema_
         effects = []
@@ -286,21 +322,28 @@ class TermEffects:
             raise Unsupported("an explanation is of one row: pass a table with a single one")
         (block, offsets), *_ = blocks
         coef, features = np.atleast_2d(fitted.coef_), block[0]
-        level, names, parts = np.atleast_1d(fitted.intercept_).astype(float), [], []
+        level, names, parts, noises = np.atleast_1d(fitted.intercept_).astype(float), [], [], []
+
+        def add(name: str, places: Integers, weights: Floats) -> None:
+            names.append(name)
+            parts.append(coef[:, places] @ weights)
+            noises.append([_noise(fitted, k, places, weights[np.newaxis]) for k in range(len(coef))])
+
         for name, place in layout.places.items():
             mean = _declared(self.schema_, name)[2]
             level = level + coef[:, place] @ mean
-            names.append(name)
-            parts.append(coef[:, place] @ (features[place] - mean))
+            add(name, np.arange(place.start, place.stop), features[place] - mean)
         if offsets is not None and self.schema_.offset is not None:
             names.append(self.schema_.offset.column)
             parts.append(np.full(len(coef), offsets[0]))
+            noises.append([np.zeros(1)] * len(coef))
         products = [j for j, factors in enumerate(layout.factors) if len(factors) > 1]
         for column in dict.fromkeys(layout.features[j].column for j in products):
-            places = [j for j in products if layout.features[j].column == column]
-            names.append(column)
-            parts.append(coef[:, places] @ features[places])
-        return Explanation(tuple(outputs_of(fitted)), tuple(names), level, np.array(parts).T)
+            places = np.array([j for j in products if layout.features[j].column == column])
+            add(column, places, features[places])
+        known = getattr(fitted, "coef_noise_", None) is not None
+        noise = np.array(noises)[:, :, 0].T if known else None
+        return Explanation(tuple(outputs_of(fitted)), tuple(names), level, np.array(parts).T, noise)
 
     @checked
     def plot_effects(self, columns: Sequence[str] | None = None, *, level: Share = LEVEL) -> "Figure":
@@ -308,8 +351,8 @@ class TermEffects:
 
         Products of two columns follow: what both add together, over one of them, a line per value of the other.
         Bands count the privacy noise alone, as ``intervals`` do, and are no confidence bands for a population. For fits
-        with ``inference`` they are intervals for a population, curves are those of ``summary().plot(column)``, and what
-        noise hides is left out.
+        with ``inference`` they are intervals for a population, and curves are those of ``summary().plot(column)``. What
+        noise hides is left out: without ``inference`` as ``shown_effects`` says.
 
         Parameters
         ----------
@@ -340,10 +383,13 @@ class TermEffects:
                 f"there is no column called {', '.join(map(str, strange))}" if strange else "name a column"
             )
         width = deviations(level, pure=self._fitted.certificate_.delta == 0)
-        law = _released if getattr(self._fitted, "effects_", None) is None else partial(_in_population, level, width)
-        of_columns = self._term_effects(law)
-        effects = [effect for name in chosen for effect in of_columns if effect.column == name]
-        effects += [e for e in self._product_effects(law) if {e.column, e.other} <= set(chosen)]
+        if getattr(self._fitted, "effects_", None) is None:
+            every = self.shown_effects()
+        else:
+            law = partial(_in_population, level, width)
+            every = [*self._term_effects(law), *self._product_effects(law)]
+        effects = [effect for name in chosen for effect in every if effect.column == name and not effect.other]
+        effects += [effect for effect in every if effect.other and {effect.column, effect.other} <= set(chosen)]
         return _figure(effects, width, self._summary_of_curves(level))
 
     def _summary_of_curves(self, level: float) -> "Summary | None":
@@ -369,6 +415,40 @@ def _released(
     """Return the released effect, with what noise did to it."""
     away = features - mean
     return away @ np.atleast_2d(fitted.coef_)[output, places], _noise(fitted, output, places, away)
+
+
+def _told(
+    most: float, fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
+) -> tuple[Floats, Floats | None]:
+    """Return the released effect; NaN for cells with more noise than this, which the others are not compared with.
+
+    Numbers, and levels, have one effect: all of it is left out where the median noise is more.
+    """
+    effect, noise = _released(fitted, output, places, features, mean)
+    if noise is None:
+        return effect, None
+    told = (noise if np.isin(features, (0.0, 1.0)).all() else np.full_like(noise, np.median(noise))) <= most
+    if told.any() and not told.all():
+        effect, noise = _released(fitted, output, places, features, features[told].mean(axis=0))
+    return np.where(told, effect, np.nan), np.where(told, noise, np.nan)
+
+
+def _most_noise(effects: Sequence[TermEffect]) -> float:
+    """Return how much noise an effect that is shown may have; infinity where it is not known."""
+    noises = [effect.noise for effect in effects if effect.noise is not None]
+    if len(noises) < len(effects):
+        return np.inf
+    sizes = np.concatenate([effect.effect for effect in effects])
+    variances, weights = (
+        np.concatenate(parts)
+        for parts in ([np.square(noise) for noise in noises], [np.full(len(noise), 1 / len(noise)) for noise in noises])
+    )
+    low, high = 0.0, float(np.square(sizes).max())
+    for _ in range(64):
+        middle = (low + high) / 2
+        ratios = np.square(sizes) / np.maximum(middle + variances, np.finfo(float).tiny)
+        low, high = (middle, high) if weights @ ratios > weights.sum() else (low, middle)
+    return float(max(np.sqrt(high), FAR * np.median([np.quantile(noise, 0.25) for noise in noises])))
 
 
 def _in_population(

@@ -279,8 +279,7 @@ def _curves(model: "TableModel") -> "list[TermEffect]":
     kinds = model.schema_.columns.items()
     bent = {name for name, kind in kinds if isinstance(kind, Number) and (kind.is_curve or kind.is_bent)}
     numeric = {name for name, kind in kinds if isinstance(kind, Number)}
-    curves = [effect for effect in model.term_effects() if effect.column in bent]
-    return curves + [effect for effect in model.product_effects() if effect.column in numeric]
+    return [effect for effect in model.shown_effects() if effect.column in (numeric if effect.other else bent)]
 
 
 def _units(model: "TableModel") -> str:
