@@ -11,7 +11,9 @@ are is private; how much noise there is tells. Where its variance v is above bot
     x    how large squares of effects mostly are: the solution of mean (effect^2 / (x + v)) = 1, each column alike
     y    FAR^2 times the median of columns' first quartiles of v
 
-pictures leave a cell out, and compare the others with their own mean: that of all would lend them its noise.
+pictures leave a cell out, and compare the others with their own mean: that of all would lend them its noise. For x and
+v cells are compared with the mean that noise moves least. Where noise may explain all effects (no x above 0 solves
+that) bands say so, and nothing is left out.
 
 The noise of an effect is a sum over coefficients. Where values crowd a part of a range, features of one curve repeat
 each other there and have noises that offset each other: a fit in estimated coordinates knows by how much, by released
@@ -49,6 +51,7 @@ POINTS = 101
 """Places of a number's range at which its effect is computed."""
 OTHER, MOST_NAMES, MOST_LINES = "(other)", 24, 6
 """How other names are shown, and the most names of a column that are written below its panel, or are lines in it."""
+NEGLIGIBLE = 1e-12
 FAR = 2.0
 """How many times the usual deviation noise has at least where pictures leave an effect out."""
 WIDTH, HEIGHT, ACROSS = 3.6, 2.7, 3
@@ -238,7 +241,7 @@ class TermEffects:
         >>> [effect.column for effect in model.shown_effects()]
         ['age', 'ward']
         """
-        law = partial(_told, _most_noise(self.term_effects()))
+        law = partial(_told, _most_noise(self._term_effects(_against_known)))
         return [*self._term_effects(law), *self._product_effects(law)]
 
     def _term_effects(self, law: "Law") -> list[TermEffect]:
@@ -417,6 +420,17 @@ def _released(
     return away @ np.atleast_2d(fitted.coef_)[output, places], _noise(fitted, output, places, away)
 
 
+def _against_known(
+    fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
+) -> tuple[Floats, Floats | None]:
+    """Return the released effect of cells against the mean that noise moves least, of others against their mean."""
+    noise = _noise(fitted, output, places, features)
+    if noise is not None and noise.any() and _are_cells(features):
+        weights = 1.0 / np.maximum(np.square(noise), NEGLIGIBLE * np.square(noise).max())
+        mean = weights @ features / weights.sum()
+    return _released(fitted, output, places, features, mean)
+
+
 def _told(
     most: float, fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
 ) -> tuple[Floats, Floats | None]:
@@ -424,30 +438,40 @@ def _told(
 
     Numbers, and levels, have one effect: all of it is left out where the median noise is more.
     """
-    effect, noise = _released(fitted, output, places, features, mean)
+    _, noise = _against_known(fitted, output, places, features, mean)
     if noise is None:
-        return effect, None
-    told = (noise if np.isin(features, (0.0, 1.0)).all() else np.full_like(noise, np.median(noise))) <= most
+        return _released(fitted, output, places, features, mean)
+    told = (noise if _are_cells(features) else np.full_like(noise, np.median(noise))) <= most
     if told.any() and not told.all():
-        effect, noise = _released(fitted, output, places, features, features[told].mean(axis=0))
-    return np.where(told, effect, np.nan), np.where(told, noise, np.nan)
+        mean = features[told].mean(axis=0)
+    effect, noise = _released(fitted, output, places, features, mean)
+    return np.where(told, effect, np.nan), None if noise is None else np.where(told, noise, np.nan)
+
+
+def _are_cells(features: Floats) -> bool:
+    """Say whether features are those of cells alone: each value may be known, or not, for itself."""
+    return bool(np.isin(features, (0.0, 1.0)).all())
 
 
 def _most_noise(effects: Sequence[TermEffect]) -> float:
-    """Return how much noise an effect that is shown may have; infinity where it is not known."""
+    """Return how much noise an effect that is shown may have; infinity where it is not known, or may explain all."""
     noises = [effect.noise for effect in effects if effect.noise is not None]
     if len(noises) < len(effects):
         return np.inf
-    sizes = np.concatenate([effect.effect for effect in effects])
-    variances, weights = (
-        np.concatenate(parts)
-        for parts in ([np.square(noise) for noise in noises], [np.full(len(noise), 1 / len(noise)) for noise in noises])
-    )
-    low, high = 0.0, float(np.square(sizes).max())
+    squares = np.concatenate([np.square(effect.effect) for effect in effects])
+    variances = np.concatenate([np.square(noise) for noise in noises])
+    weights = np.concatenate([np.full(len(noise), 1.0 / len(noise)) for noise in noises])
+    least = NEGLIGIBLE * float(squares.max()) + float(np.finfo(float).tiny)
+
+    def stands_out(x: float) -> bool:
+        return bool(weights @ (squares / np.maximum(x + variances, least)) > weights.sum())
+
+    low, high = 0.0, float(squares.max())
+    if not stands_out(low):
+        return np.inf
     for _ in range(64):
         middle = (low + high) / 2
-        ratios = np.square(sizes) / np.maximum(middle + variances, np.finfo(float).tiny)
-        low, high = (middle, high) if weights @ ratios > weights.sum() else (low, middle)
+        low, high = (middle, high) if stands_out(middle) else (low, middle)
     return float(max(np.sqrt(high), FAR * np.median([np.quantile(noise, 0.25) for noise in noises])))
 
 
