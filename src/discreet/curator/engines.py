@@ -108,7 +108,7 @@ class AlikeRows(Engine):
 
 
 _NARROW = 16
-"""Images that are so many times narrower than the records are kept for more questions: they take next to no room."""
+"""Images that are so many times narrower than the records, or fit into one part, are made whole: they are small."""
 
 
 class LocalEngine(Engine):
@@ -152,7 +152,8 @@ class LocalEngine(Engine):
         return last[1]
 
     def recoded(self, placement: Placement, *, once: bool = False) -> Engine:
-        if once and placement.n_columns * _NARROW > self.n_columns:
+        is_large = self.records.n_rows > rows_per_part(placement.n_columns)
+        if once and is_large and placement.n_columns * _NARROW > self.n_columns:
             return PartedEngine(self.records, threads=self.workers.threads, placement=placement)
         return type(self)(placement.of(self.records), threads=self.workers.threads)
 

@@ -356,7 +356,7 @@ def declared(bounds: Any, **facts: object) -> Bounds:
         raise MissingBounds(_MISSING["bounds"])
     full = bounds if isinstance(bounds, Bounds) else Bounds(features=bounds)
     given = {name: value for name, value in facts.items() if value is not None}
-    full = full.with_facts(**given) if given else full
+    full = replace(full, **given) if given else full
     for name in facts:
         if getattr(full, name) is None:
             raise MissingBounds(_MISSING[name])

@@ -11,7 +11,7 @@ label turns its record into the null record, silently: a value-dependent excepti
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -373,9 +373,13 @@ class Records:
     grid: Grid
     storage: Storage = MEMORY
     weights: Floats | None = None
+    n_rows: int = field(init=False)
+    n_units: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not fit each other: compiled loops index one by the length of another."""
+        """Count rows, and refuse arrays that do not fit each other: compiled loops index one by another's length."""
+        object.__setattr__(self, "n_rows", len(self.targets))
+        object.__setattr__(self, "n_units", self.n_rows if self.starts is None else len(self.starts) - 1)
         sizes = [len(column) for column in (self.norms, self.sums, self.shares, self.weights) if column is not None]
         stored = self.sparse is None and self.rows is not None and self.rows.shape == (self.n_rows, self.n_columns)
         if self.sparse is not None:
@@ -383,10 +387,6 @@ class Records:
             stored = len(indptr) == self.n_rows + 1 and len(indices) == len(data)
         if not stored or any(size != self.n_rows for size in sizes):
             raise PlanViolation("the encoded records are not as long or as wide as their facts say")
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.targets)
 
     def part(self, first: int, last: int) -> "Records":
         """Return units ``first`` to ``last - 1`` alone, without a copy; what is made of them stays in memory."""
@@ -408,10 +408,6 @@ class Records:
             self.grid,
             weights=None if self.weights is None else self.weights[cut],
         )
-
-    @property
-    def n_units(self) -> int:
-        return self.n_rows if self.starts is None else len(self.starts) - 1
 
 
 def numbers(values: Table) -> Floats:
