@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.budget import Neighbors
-from discreet.errors import MissingBounds, Unsupported
+from discreet.errors import MissingBounds
 from discreet.json_schemas import Json
 from discreet.parameters import Finite, Rows, conforms
 from discreet.typing import Floats
@@ -207,14 +207,6 @@ def refuse_negative_counts(ends: Range) -> None:
     """Refuse a range with negative numbers for a log link: the bounds on slopes are for targets from 0 on."""
     if ends[0] < 0:
         raise MissingBounds("counts and amounts are not negative: declare a target range such as target=(0, 100)")
-
-
-def refuse_other_classes(classes: Sequence[object] | None, n_outputs: int) -> None:
-    """Refuse a loss for another number of classes than is declared: the bound on its slope is for its own alone."""
-    if classes is not None and len(classes) != max(2, n_outputs):
-        raise Unsupported(
-            "a loss of one margin is for two classes, one of several outputs for as many: declare as many classes"
-        )
 
 
 @dataclass(frozen=True)

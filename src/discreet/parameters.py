@@ -112,38 +112,28 @@ def _as(value: Any, hint: Any) -> Any:
         return next((part for part in parts if type(part) is type(value) and part == value), _REFUSED)
     if kind in (Union, UnionType):
         return next((converted for part in parts if (converted := _as(value, part)) is not _REFUSED), _REFUSED)
-    if hint in (bool, int, float):
-        return _CONVERSIONS[hint](value)
+    if hint is bool:
+        is_truth = isinstance(value, bool) or f"{type(value).__module__}.{type(value).__name__}" in _TRUTHS
+        return bool(value) if is_truth else _REFUSED
+    if hint in (int, float):
+        return _as_number(value, whole=hint is int)
     if kind in (tuple, Sequence):
         return _as_tuple(value, parts, kind)
     named = NoneType if hint is None else kind or hint
     return value if isinstance(value, named) and not isinstance(value, type) else _REFUSED
 
 
-def _truth(value: object) -> Any:
-    if not isinstance(value, bool) and f"{type(value).__module__}.{type(value).__name__}" not in _TRUTHS:
-        return _REFUSED
-    return bool(value)
-
-
-def _number(value: object) -> Any:
+def _as_number(value: object, *, whole: bool) -> Any:
     if isinstance(value, bool) or not isinstance(value, Real):
         return _REFUSED
     try:
         number = float(value)
     except (OverflowError, ValueError):
         return _REFUSED
-    if math.isnan(number):
+    if math.isnan(number) or (whole and (math.isinf(number) or number % 1 != 0)):
         return _REFUSED
-    return value if isinstance(value, (int, float)) else int(value) if isinstance(value, Integral) else number
-
-
-def _whole(value: object) -> Any:
-    number = _number(value)
-    return int(number) if number is not _REFUSED and math.isfinite(number) and number % 1 == 0 else _REFUSED
-
-
-_CONVERSIONS: dict[Any, Callable[[Any], Any]] = {bool: _truth, int: _whole, float: _number}
+    exact = value if isinstance(value, (int, float)) else int(value) if isinstance(value, Integral) else number
+    return int(exact) if whole else exact
 
 
 def _as_tuple(value: object, parts: tuple[object, ...], kind: object) -> Any:

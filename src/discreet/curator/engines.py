@@ -213,13 +213,6 @@ _TILE_BYTES = 1 << 18
 MOST_TILE_ROWS = 2048
 
 
-def _tile_rows(n: int, n_columns: int, itemsize: int) -> int:
-    """Return the rows per tile, so that it fits the second-level cache: a power of two between 64 and 2048."""
-    fitting = max(64, min(MOST_TILE_ROWS, _TILE_BYTES // (n_columns * itemsize)))
-    needed = max(64, 1 << (n - 1).bit_length()) if n > 0 else 64
-    return min(1 << (fitting.bit_length() - 1), needed)
-
-
 def _tiled(tile_rows: int, column: Array) -> Array:
     """Return a row vector in tiles, the last one padded with zeros."""
     count = -(-len(column) // tile_rows)
@@ -251,7 +244,11 @@ class DenseEngine(LocalEngine):
         assert records.rows is not None
         super().__init__(records, threads=threads)
         self.rows = records.rows
-        self._tile_rows = tile_rows or _tile_rows(records.n_rows, records.n_columns, records.rows.itemsize)
+        if tile_rows is None:  # a tile fits the second-level cache: a power of two between 64 and 2048
+            fitting = max(64, min(MOST_TILE_ROWS, _TILE_BYTES // (records.n_columns * records.rows.itemsize)))
+            needed = max(64, 1 << (records.n_rows - 1).bit_length()) if records.n_rows > 0 else 64
+            tile_rows = min(1 << (fitting.bit_length() - 1), needed)
+        self._tile_rows = tile_rows
         self.cells_shape = -(-len(self.rows) // self._tile_rows), self.rows.shape[1], self._tile_rows
         """Tiles, columns, and rows per tile."""
         self.tiled = partial(_tiled, self._tile_rows)

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.accounting.certificate import CHECKED, CHECKS, ESTIMATED_RANGES, QUERY, check_declarations
 from discreet.accounting.plan import AdaptivePlan, Plan
 from discreet.accounting.pricing import PricedPlan, require_priced
-from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts, refuse_other_classes
+from discreet.bounds import Bounds, Domain, Moments, refuse_negative_counts
 from discreet.budget import Neighbors
 from discreet.curator.curator import Claim, Curator, promise
 from discreet.curator.engines import AlikeRows, Engine, engine_for
@@ -190,7 +190,12 @@ class PrivateData:
         self.__offset_loss(loss)  # one that serves no offsets refuses
         target = None
         if loss.task == "classification":
-            refuse_other_classes(self.bounds.classes, loss.n_outputs)
+            classes = self.bounds.classes  # the bound on a slope is for this number of classes alone
+            if classes is not None and len(classes) != max(2, loss.n_outputs):
+                raise Unsupported(
+                    "a loss of one margin is for two classes, one of several outputs for as many: declare as many "
+                    "classes"
+                )
         else:
             center, scale = self.target_place(loss)
             low, high = self.__target_range(loss)

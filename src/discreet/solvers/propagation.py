@@ -142,7 +142,8 @@ def posterior_weights(
     if mean > most:
         weights *= most / mean
         weights[0] += 1.0 - float(weights.sum())
-    left = np.asarray((_posterior(weights, mixture.likelihood) * (x[:, None] / variances)).sum(axis=0))
+    joint = weights[:, None] * mixture.likelihood
+    left = np.asarray((joint / joint.sum(axis=0) * (x[:, None] / variances)).sum(axis=0))
     if odds:
         something = expit(float(_likelier(mixture, weights)[is_known].sum()) - math.log(odds))
         left = something * left + (1.0 - something) * x[0] / variances[0]
@@ -175,9 +176,10 @@ def _learned(
     variances = np.multiply.outer(x, values) + np.square(noise)
     logs = -0.5 * (np.log(variances) + q**2 / variances)
     likelihood = np.exp(logs - logs.max(axis=0))
-    weights = np.full(len(x), 1.0 / len(x))
+    weights, known = np.full(len(x), 1.0 / len(x)), likelihood[:, is_known]
     for _ in range(ROUNDS):
-        weights = _posterior(weights, likelihood[:, is_known]).sum(axis=1)
+        joint = weights[:, None] * known
+        weights = (joint / joint.sum(axis=0)).sum(axis=1)
         weights[0] += prior
         weights /= weights.sum()
     return _Mixture(x, variances, logs, likelihood, weights)
@@ -186,8 +188,3 @@ def _learned(
 def _likelier(mixture: _Mixture, weights: Floats) -> Floats:
     """Return the logarithm of how much likelier each q is by these weights than by the least x."""
     return np.asarray(np.log(weights @ mixture.likelihood) + mixture.logs.max(axis=0) - mixture.logs[0])
-
-
-def _posterior(weights: Floats, likelihood: Floats) -> Floats:
-    joint = weights[:, None] * likelihood
-    return np.asarray(joint / joint.sum(axis=0))

@@ -83,8 +83,8 @@ class Margins:
 
 def binary_margins(loss: Loss, mean: float, deviation: float, slope: float, directions: float) -> Margins:
     """Of a loss with one output and targets +-1; rows see this many directions."""
-    points = normal_points(2)
-    units, length = points[:, 0], row_lengths(points[:, 1], directions)
+    points, length = normal_points(1, directions)
+    units = points[:, 0]
     margins = mean + deviation * units
     slopes, bends = (
         np.column_stack([at(margins, target) for target in (1.0, -1.0)]) for at in (loss.slopes_at, loss.bends_at)
@@ -102,9 +102,9 @@ def softmax_margins(mean: Floats, covariance: Floats, slope: float, directions: 
     """Of the softmax loss; curvatures are means over the K - 1 directions in which margins differ."""
     outputs = len(mean)
     values, vectors = np.linalg.eigh(covariance)
-    points = normal_points(outputs + 1)
-    apart = (points[:, :-1] * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    found, length = softmax(mean + apart, axis=1), row_lengths(points[:, -1], directions)
+    points, length = normal_points(outputs, directions)
+    apart = (points * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    found = softmax(mean + apart, axis=1)
     whole = (found * (1.0 - found)).sum(axis=1)
     sizes, left, pulls = np.zeros((3, POINTS, outputs))
     for target in range(outputs):
@@ -120,18 +120,17 @@ def softmax_margins(mean: Floats, covariance: Floats, slope: float, directions: 
     return Margins(chances, sizes, bends / rank, left / rank, length, points[:, 0], slope)
 
 
-def normal_points(dimension: int) -> Floats:
-    """(POINTS, dimension) evenly spread standard normals: a lattice rule by powers of a generalized golden ratio."""
+def normal_points(dimension: int, directions: float) -> tuple[Floats, Floats]:
+    """(POINTS, dimension) evenly spread standard normals, and for each a row's length over a typical one's.
+
+    A lattice rule by powers of a generalized golden ratio. Squares of Gaussian rows deviate by sqrt(2 / directions).
+    """
     ratio = 2.0
     for _ in range(64):
-        ratio = (1.0 + ratio) ** (1.0 / (dimension + 1))
-    steps = ratio ** -np.arange(1.0, dimension + 1)
-    return np.asarray(ndtri(np.mod(0.5 + np.multiply.outer(np.arange(1.0, POINTS + 1), steps), 1.0)))
-
-
-def row_lengths(units: Floats, directions: float) -> Floats:
-    """Relative to the typical one: the squares of Gaussian rows deviate by sqrt(2 / directions)."""
-    return np.asarray(np.sqrt(np.maximum(LEAST_LENGTH, 1.0 + units * np.sqrt(2.0 / directions))))
+        ratio = (1.0 + ratio) ** (1.0 / (dimension + 2))
+    steps = ratio ** -np.arange(1.0, dimension + 2)
+    points = np.asarray(ndtri(np.mod(0.5 + np.multiply.outer(np.arange(1.0, POINTS + 1), steps), 1.0)))
+    return points[:, :-1], np.sqrt(np.maximum(LEAST_LENGTH, 1.0 + points[:, -1] * np.sqrt(2.0 / directions)))
 
 
 def rest(pull: Callable[[float], float]) -> float:
@@ -480,10 +479,26 @@ class StageTrace:
 
     def deviations(self) -> Floats | None:
         """Return the deviations in training coordinates."""
-        deviations = self._mapped()
-        if deviations is not None and np.any(self.center_noise):
-            deviations[-1] = np.hypot(deviations[-1], self.center_noise)
-        return deviations
+        v, trace, variances = self.inner.coefficients, self.inner.trace, None
+        if isinstance(trace, DirectionsTrace):
+            mapped = trace.through(affine(self.recoding, self.admitted)[0])
+        elif isinstance(trace, DescentTrace):
+            steps = steps_of(trace, 1.0 if self.spectrum is None else self.spectrum.length)
+            if self.spectrum is not None and self.loss.task == "classification" and steps.deviation > 0:
+                mapped = deviations(self.spectrum, affine(self.recoding, self.admitted)[0], self.loss, v, steps)
+            else:
+                variances = np.full(v.shape, steps.deviation**2 * float(steps.gain(0.0)[0]))
+        elif self.inner.noise is None:
+            return None
+        else:
+            variances = np.square(self.inner.noise)
+        if variances is not None and self.recoding.matrix is None:
+            mapped = taken_back(self.recoding, variances)
+        elif variances is not None:
+            mapped = np.sqrt(np.square(affine(self.recoding, self.admitted)[0]) @ variances)
+        if np.any(self.center_noise):
+            mapped[-1] = np.hypot(mapped[-1], self.center_noise)
+        return mapped
 
     def deviations_in(self, units: Recoding) -> Floats | None:
         """Return the deviations for records before the map ``units``: both maps are one."""
@@ -494,23 +509,6 @@ class StageTrace:
             target_scale=units.target_scale * self.recoding.target_scale,
         )
         return replace(self, recoding=both, center_noise=units.target_scale * self.center_noise).deviations()
-
-    def _mapped(self) -> Floats | None:
-        v, trace = self.inner.coefficients, self.inner.trace
-        if isinstance(trace, DirectionsTrace):
-            return trace.through(affine(self.recoding, self.admitted)[0])
-        if isinstance(trace, DescentTrace):
-            steps = steps_of(trace, 1.0 if self.spectrum is None else self.spectrum.length)
-            if self.spectrum is not None and self.loss.task == "classification" and steps.deviation > 0:
-                return deviations(self.spectrum, affine(self.recoding, self.admitted)[0], self.loss, v, steps)
-            variances = np.full(v.shape, steps.deviation**2 * float(steps.gain(0.0)[0]))
-        elif self.inner.noise is None:
-            return None
-        else:
-            variances = np.square(self.inner.noise)
-        if self.recoding.matrix is None:
-            return taken_back(self.recoding, variances)
-        return np.asarray(np.sqrt(np.square(affine(self.recoding, self.admitted)[0]) @ variances))
 
 
 @dataclass(frozen=True)

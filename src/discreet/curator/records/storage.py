@@ -50,8 +50,14 @@ _LIMITS = (
 
 def _left_to_container() -> int | None:
     """Return what the limit of a container leaves; files that it has read are given up on demand."""
-    left: list[int] = []
-    for group in _groups():
+    folders, left = [_GROUPS, _GROUPS / "memory"], list[int]()
+    with suppress(OSError, ValueError):  # control groups that may limit this process: its own, and those above
+        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "memory"):
+                folder = _GROUPS / kinds / path.lstrip("/")
+                folders += [folder, *folder.parents[: len(folder.relative_to(_GROUPS).parts)]]
+    for group in dict.fromkeys(folders):
         for limit, used, cached in _LIMITS:
             with suppress(OSError, ValueError, StopIteration):
                 most, taken = (int((group / name).read_text()) for name in (limit, used))
@@ -59,18 +65,6 @@ def _left_to_container() -> int | None:
                 given_up = int(next(line for line in stat if line.startswith(cached)).split()[1])
                 left.append(max(0, most - taken + given_up))
     return min(left, default=None)
-
-
-def _groups() -> list[Path]:
-    """Return the folders that may hold this process' limits: its own control group's, and those above."""
-    folders = [_GROUPS, _GROUPS / "memory"]
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
-            _, kinds, path = line.split(":", 2)
-            if kinds in ("", "memory"):
-                folder = _GROUPS / kinds / path.lstrip("/")
-                folders += [folder, *folder.parents[: len(folder.relative_to(_GROUPS).parts)]]
-    return list(dict.fromkeys(folders))
 
 
 def free_disk(folder: Path) -> int | None:
