@@ -1,7 +1,7 @@
 """What may be spent: ``Budget``; and what a neighbor is: ``Neighbors``."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from discreet.errors import DiscreetError
@@ -64,6 +64,10 @@ class Budget:
     epsilon: float
     delta: float = 0.0
     neighbors: Neighbors = Neighbors.REPLACE_ONE
+    is_pure: bool = field(init=False, repr=False, compare=False)
+    """Whether the guarantee has no delta."""
+    is_private: bool = field(init=False, repr=False, compare=False)
+    """Whether there is a guarantee at all."""
 
     def __post_init__(self) -> None:
         if not (conforms(self.epsilon, float) and self.epsilon > 0):
@@ -79,13 +83,5 @@ class Budget:
             raise InvalidBudget(f"neighbors must be one of {names}") from None
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
-
-    @property
-    def is_pure(self) -> bool:
-        """Whether the guarantee has no delta."""
-        return self.delta == 0.0
-
-    @property
-    def is_private(self) -> bool:
-        """Whether there is a guarantee at all."""
-        return math.isfinite(self.epsilon)
+        object.__setattr__(self, "is_pure", self.delta == 0.0)
+        object.__setattr__(self, "is_private", math.isfinite(self.epsilon))

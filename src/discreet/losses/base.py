@@ -114,6 +114,8 @@ class Loss:
         Whether the law of its estimates is known, so that ``inference`` serves it where its other facts do.
     softmax_link : bool
         Whether softmax(margins) are the predicted probabilities of the classes; ``couplings`` is then defined.
+    n_outputs : int
+        K, the number of margins of a record.
     margin_name : str
         What the margin is called where coefficients are explained.
 
@@ -140,12 +142,8 @@ class Loss:
     unit_free = False
     offsets_weigh = False
     has_standard_errors = True
+    n_outputs: int = 1
     margin_name = "the prediction"
-
-    @property
-    def n_outputs(self) -> int:
-        """K, the number of margins of a record."""
-        return 1
 
     @property
     def lipschitz(self) -> float:
