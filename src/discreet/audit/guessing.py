@@ -82,7 +82,7 @@ from discreet.curator import Measurement, PrivateData, current_entropy, observe
 from discreet.errors import Unsupported
 from discreet.losses import Logistic
 from discreet.models.classification import DPLogisticRegression
-from discreet.solvers.base import SOLVERS, Solver, audit_case
+from discreet.solvers.base import SOLVERS, AuditCase, audit_case
 from discreet.typing import Array, Booleans, Floats, Integers
 
 
@@ -624,22 +624,11 @@ def model(
         The relation.
     runs : int, default=2000
         On each side; half of them are counted.
-    confidence : float, default=0.99
-        The chance that the bound does not exceed the truth.
     events : sequence of Event, default=None
         What the claim says was released (a certificate's events): then the accuracy of a guess is enough, and the bound
         is much tighter where there is a formula for it. Else it follows from the rates of one event alone.
-    subject : str, default="a fit"
-        What is audited, for the result.
-    named : str, default="synthetic"
-        What the data are called in the result; they should be synthetic.
-    progress : callable, default=None
-        Called with the number of runs done, and of all.
-
-    Returns
-    -------
-    Audit
-        Its bound and its verdict.
+    confidence, subject, named, progress
+        As in ``transcript``.
 
     Raises
     ------
@@ -727,16 +716,11 @@ ROWS = 2
 BOUNDS = Bounds(features=1.0, classes=(0, 1), n=None)
 
 
-@dataclass(frozen=True)
-class SolverCase:
-    """A solver, and how it is audited: see ``AuditCase``."""
+@dataclass(frozen=True, kw_only=True)
+class SolverCase(AuditCase):
+    """How the solver of this name is audited."""
 
     name: str
-    solver: Solver | str
-    level: str = "transcript"
-    alpha: float = 0.0
-    effort: float = 1.0
-    replays: bool = True
 
     def fit(self, epsilon: float, delta: float, relation: Neighbors) -> Fit:
         """A fit function at this claim."""
@@ -763,8 +747,7 @@ def _fit(
 
 def solver_case(name: str) -> SolverCase:
     """Return the case that a registered solver makes, as its own file says."""
-    case = audit_case(name)
-    return SolverCase(name, case.solver, case.level, case.alpha, case.effort, case.replays)
+    return SolverCase(**vars(audit_case(name)), name=name)
 
 
 def solver_cases() -> tuple[SolverCase, ...]:

@@ -168,20 +168,8 @@ def fit(
     settings |= {"power": power, "dispersion": dispersion, "quantile": quantile}
     settings |= inference_settings(inference, cov_type, even_if_empty=even_if_empty)
     if remote is not None:
-        theirs = (
-            table,
-            schema,
-            formula,
-            ledger,
-            public,
-            start,
-            memory,
-            scratch,
-            cluster,
-            explain,
-            class_weight,
-            terms != "auto",
-        )
+        where = (table, schema, formula, ledger, public, memory, scratch, cluster)
+        theirs = (*where, start, explain, class_weight, terms != "auto")
         answer = fit_remotely(remote, dataset, model, settings, theirs, None if dry_run else out, charge_id, checks)
         return echo_json(answer) if isinstance(answer, dict) else _show(answer, out, as_json)
     refuse_both(public, ledger, dataset)
@@ -351,15 +339,8 @@ _MOVED = {"bounds", "target"}
 
 
 def tune(
-    table: Annotated[
-        list[Path] | None, typer.Argument(help="The table: files, a folder or a 'pattern*' of CSV or Parquet.")
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option(
-            "--schema", "-s", help="Schema file with what is publicly known of the table (see discreet schema)."
-        ),
-    ] = None,
+    table: Table = None,
+    schema: SchemaFile = None,
     settings: Annotated[
         Path | None, typer.Option("--settings", help="The candidates, and perhaps a model: .toml or .json.")
     ] = None,
@@ -405,8 +386,7 @@ def tune(
         )
     declared, candidates = _demonstrated() if demo else _described(schema, settings)
     check_budget(epsilon, delta, neighbors, declared.rows or (rows if dry_run else None))
-    unit = "record" if declared.person is None else "person"
-    charge = account(ledger, dataset, str(neighbors), unit, charged=not (public or demo or dry_run))
+    charge = account(ledger, dataset, str(neighbors), _unit(declared), charged=not (public or demo or dry_run))
     budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors), **charge}
     budget["allow_large_delta"] = allow_large_delta
     if dry_run and rows:
