@@ -313,11 +313,6 @@ def gradient(
     confidence : float, default=0.99
         The chance that the bound does not exceed the truth.
 
-    Returns
-    -------
-    Audit
-        Its bound and its verdict.
-
     Raises
     ------
     Unsupported
@@ -403,11 +398,6 @@ def one_run(
     confidence : float, default=0.99
         The chance that the bound does not exceed the truth.
 
-    Returns
-    -------
-    Audit
-        Its bound and its verdict.
-
     Examples
     --------
     >>> from discreet import audit
@@ -484,11 +474,6 @@ def transcript(
         What the data are called in the result; they should be synthetic.
     progress : callable, default=None
         Called with the number of runs done, and of all.
-
-    Returns
-    -------
-    Audit
-        Its bound and its verdict.
 
     Raises
     ------

@@ -440,11 +440,6 @@ def replay(
     named : str, default="synthetic"
         What the data are called in the result; they should be synthetic.
 
-    Returns
-    -------
-    Audit
-        Its findings and its verdict.
-
     Examples
     --------
     >>> import numpy as np

@@ -100,11 +100,6 @@ def hospital(n: int = 40_000, seed: int = 0) -> Table:
     seed : int, default=0
         Of the generator.
 
-    Returns
-    -------
-    Table
-        ``X``, ``y``, ``names`` and ``bounds``.
-
     Examples
     --------
     >>> from discreet.datasets import hospital

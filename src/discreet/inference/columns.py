@@ -371,11 +371,6 @@ class ColumnEffects:
         column : str
             A column with knots.
 
-        Returns
-        -------
-        WaldTest
-            Of no bend at any knot.
-
         Raises
         ------
         Unsupported

@@ -176,11 +176,6 @@ class Summary(Tabular, ColumnEffects):
     def cov_params(self) -> "pd.DataFrame":
         """Return the covariance of the coefficients: sampling and every noise; NaN for hidden ones.
 
-        Returns
-        -------
-        DataFrame
-            Square, by feature.
-
         Examples
         --------
         >>> summary.cov_params().shape
@@ -407,11 +402,6 @@ class Summary(Tabular, ColumnEffects):
         ----------
         effect : str
             As in ``contrast``.
-
-        Returns
-        -------
-        ndarray of shape (1, n_features)
-            For ``interval``.
 
         Examples
         --------

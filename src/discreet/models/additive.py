@@ -131,15 +131,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the features.
 
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        ndarray of str
-            The column for a line, ``column bend j`` for bends.
+        A line has its column's name, bends are ``column bend j``; ``input_features`` is ignored.
 
         Examples
         --------
@@ -201,17 +193,7 @@ class _Additive(Shown, NamedParameters, Charged):
         return self.model_.certificate_
 
     def quote(self, X: object, y: object = None, groups: object = None) -> Quote:
-        """Return what a fit of these records would release and cost. Only their containers are looked at.
-
-        Parameters
-        ----------
-        X, y, groups : array-like
-            As in ``fit``.
-
-        Returns
-        -------
-        Quote
-            The plan, its noise and its price.
+        """Return what a fit of these records, as in ``fit``, would release and cost. Only containers are looked at.
 
         Examples
         --------

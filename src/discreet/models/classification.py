@@ -95,11 +95,6 @@ class PrivateClassifier(ExactScore, ClassifierMixin, DPLinearModel, ABC):
         offset : array-like of shape (n_samples,), default=None
             Known parts of the linear predictor, as in ``fit``.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-
         Examples
         --------
         >>> model.predict(X[:3]).shape

@@ -422,10 +422,7 @@ class Quote:
     def explain(self) -> str:
         """Say why this solver: the signal, the forms in question, a forecast of what privacy will cost, each setting.
 
-        Returns
-        -------
-        str
-            Text, made of public facts alone: no record is read for it.
+        Made of public facts alone: no record is read for it.
         """
         from discreet.default.table import (
             Facts,
@@ -568,10 +565,7 @@ class FitSettings:
     def method(self, domain: Domain, budget: Budget) -> tuple[Domain, Solver, tuple[str, ...], Plan]:
         """Choose a solver and plan its releases, from public facts alone; refuse what it would not use.
 
-        Returns
-        -------
-        tuple
-            The domain of the records as they are stored, the solver, why it was chosen, and what it will release.
+        The domain that is returned first is that of the records as they are stored.
         """
         if domain.row_norm == 0:
             raise MissingBounds("every feature is declared constant at 0: declare the ranges that they really have")

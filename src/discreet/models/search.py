@@ -496,12 +496,7 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
         return best, claims[best.index], issued
 
     def quote(self, X: object, y: object = None, groups: object = None) -> Offer:
-        """Return what the search would cost on these records. Only their containers are looked at.
-
-        Parameters
-        ----------
-        X, y, groups : array-like
-            As in ``fit``.
+        """Return what the search would cost on these records, as in ``fit``. Only their containers are looked at.
 
         Returns
         -------
@@ -819,11 +814,6 @@ class TableSearch(Shown, BaseEstimator):
 
     def quote(self, data: object) -> Offer:
         """Return what the search on this table would cost, before a row is read (rows are counted where n is public).
-
-        Returns
-        -------
-        Offer
-            The price in all, and what each run may spend.
 
         Examples
         --------

@@ -146,11 +146,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
     def quote(self, data: object) -> Quote:
         """Return what a fit of this table would release and cost, before a row is read (counted where n is public).
 
-        Returns
-        -------
-        Quote
-            The plan, its noise and its price.
-
         Examples
         --------
         >>> TableModel(schema).quote(table).price.epsilon <= 1.0
@@ -212,11 +207,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
     @lazily
     def predict_proba(self, data: object) -> Floats:
         """Return the probability of each class for each row, as in ``predict``.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Probabilities, in the order of the declared classes.
 
         Examples
         --------
@@ -341,11 +331,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
             Those of ``discreet.private_score``: ``epsilon``, ``metric``, ``delta``, ``ledger``, ... ``by`` names a
             category or a yes/no column.
 
-        Returns
-        -------
-        PrivateScore
-            The noisy score with its interval and certificate.
-
         Examples
         --------
         >>> model.private_score(table, epsilon=1.0).metric
@@ -362,11 +347,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
             The table, with its target.
         **settings : dict
             Those of ``discreet.public_score``: ``metric``, ``level``, ``by``.
-
-        Returns
-        -------
-        PrivateScore
-            The exact score with its interval.
 
         Examples
         --------
@@ -586,16 +566,6 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the features.
 
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        ndarray of str
-            One name per feature.
-
         Examples
         --------
         >>> encoder.get_feature_names_out().tolist()
@@ -662,17 +632,7 @@ def make_private_pipeline(schema: Schema, estimator: DPLinearModel) -> Pipeline:
 def coefficients(pipeline: Pipeline, *, units: str = "original") -> list[Coefficient]:
     """Return the named coefficients of a fitted pipeline that ``make_private_pipeline`` made.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Fitted.
-    units : {"original", "encoded"}, default="original"
-        The columns' own units, or those of the encoded features.
-
-    Returns
-    -------
-    list of Coefficient
-        One per feature and output, and the intercepts.
+    ``units`` and what is returned are as in ``TableModel.coefficients``.
 
     Examples
     --------

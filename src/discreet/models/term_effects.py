@@ -159,20 +159,7 @@ class TermEffects:
         the declared one, or the first. The intercept is that of a row with every column at its base and every number
         at 0.
 
-        Parameters
-        ----------
-        level : float, default=0.95
-            About how often an interval covers its effect, one by one.
-
-        Returns
-        -------
-        Summary
-            Prints as a table; ``frame`` is a data frame.
-
-        Raises
-        ------
-        Unsupported
-            Where there is none; the message says why, and what would help.
+        ``level``, what is returned and what is refused are as in ``DPLinearModel.summary``.
 
         Examples
         --------
@@ -187,17 +174,7 @@ class TermEffects:
     def predict_interval(self, data: object, level: float = 0.95) -> "MeanInterval":
         """Return predicted means of rows, with confidence intervals; for two classes the probability of the second.
 
-        Parameters
-        ----------
-        data : data frame, path or list of paths
-            Rows with the declared columns; the target is not read.
-        level : float, default=0.95
-            About how often an interval covers the mean of all records with these features.
-
-        Returns
-        -------
-        MeanInterval
-            ``mean``, ``low`` and ``high``.
+        As ``DPLinearModel.predict_interval``, of a data frame, a path or a list of paths; the target is not read.
 
         Examples
         --------
@@ -363,11 +340,6 @@ class TermEffects:
             Which ones; None: all. Products are drawn where both columns are among them.
         level : float, default=0.95
             Of the bands.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A panel per column, and per product and class.
 
         Raises
         ------

@@ -237,56 +237,18 @@ class Solver(Protocol):
         ...
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
-        """List the releases that a run will ask for. No data is read.
+        """List the releases that a run will ask for, which are priced and charged before ``solve``. No data is read.
 
-        Parameters
-        ----------
-        domain : Domain
-            What is public of the records, in training coordinates.
-        loss : Loss
-            The loss of a record.
-        penalty : Penalty
-            The penalty on the coefficients.
-
-        Returns
-        -------
-        Plan
-            What is priced and charged, as a whole, before ``solve``.
-
-        Raises
-        ------
-        Unsupported
-            If the solver does not serve this loss, penalty or domain.
+        What it does not serve, of loss, penalty or domain, is refused: ``Unsupported``.
         """
         ...
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
-        """Ask for the planned releases, and compute.
-
-        Parameters
-        ----------
-        curator : Curator
-            Answers what was planned, and nothing else.
-        penalty : Penalty
-            The one that was planned with.
-        progress : Progress, default=UNWATCHED
-            Iterates over the steps, and may report them.
-
-        Returns
-        -------
-        Solution
-            The coefficients, and what is public of how noise came into them.
-        """
+        """Ask for the planned releases, and compute; ``progress`` iterates over the steps, and may report them."""
         ...
 
     def settings(self) -> dict[str, object]:
-        """Return its public settings, for the certificate.
-
-        Returns
-        -------
-        dict
-            The name and every parameter, as they were used.
-        """
+        """Return its name and every parameter as they were used, all public: for the certificate."""
         ...
 
 
@@ -403,46 +365,16 @@ class Chooses(Protocol):
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Return the solver that its name means. Without it: the class without arguments.
-
-        Parameters
-        ----------
-        domain, loss, penalty : as for ``Solver.plan``
-            Public facts.
-        budget : Budget
-            What the run may cost.
-
-        Returns
-        -------
-        Solver
-            Which may leave open what ``filled`` chooses.
-        """
+        """Return the solver that its name means, perhaps for ``filled``. Without it: the class without arguments."""
         ...
 
     def filled(self, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Choose what was left open. Without it: the solver as it is.
-
-        Parameters
-        ----------
-        domain, loss, penalty, budget : as for ``defaults``
-            Public facts.
-
-        Returns
-        -------
-        Solver
-            The same solver, complete.
-        """
+        """Choose what was left open. Without it: the solver as it is."""
         ...
 
     @classmethod
     def audit_case(cls) -> AuditCase:
-        """Return how ``discreet audit`` runs it. Without it: by its name, audited by its transcripts.
-
-        Returns
-        -------
-        AuditCase
-            A solver of few short steps, and what to look at.
-        """
+        """Return few short steps that ``discreet audit`` runs. Without it: by its name, audited by its transcripts."""
         ...
 
 

@@ -37,7 +37,6 @@ from discreet.solvers.base import (
     public_count,
 )
 from discreet.solvers.gradient_loop import Descent
-from discreet.solvers.risk_bounds import RiskBound
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -86,7 +85,7 @@ class GradientDescent(Descent):
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List ``n_steps`` noisy gradients, and a noisy count where n is private."""
-        return self._plan(domain, loss, 1.0)
+        return self._plan(domain, loss)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Run the loop from the starting point."""
@@ -99,22 +98,6 @@ class GradientDescent(Descent):
             g = curator.noisy_gradient(v, clip=clip) / n
             path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n))
-
-    def bound(
-        self,
-        domain: Domain,
-        loss: Loss,
-        budget: Budget,
-        *,
-        penalty: Penalty | None = None,
-        confidence: float | None = None,
-    ) -> RiskBound:
-        """Bound the excess risk of this run, for constants as declared: in expectation, or with ``confidence``.
-
-        For steps of one size from 0: averaged on a ball that holds a minimizer, without a penalty
-        (``averaged_bound``), or the last iterate with an L2 penalty (``last_bound``).
-        """
-        return self._bound(domain, loss, budget, self._plan(domain, loss, 1.0), 1.0, penalty, confidence)
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, n_steps: int, radius: float, budget: Budget) -> Self:

@@ -233,43 +233,43 @@ class Descent(OpenSteps):
         """Return eta."""
         return step_for(domain, loss, self.step_size, self.relative_step)
 
-    def _plan(self, domain: Domain, loss: Loss, sampling_probability: float) -> Plan:
-        clip = self.clip_for(domain, loss)
-        steps = Release("noisy_gradient", self.n_steps, sampling_probability=sampling_probability, clip=clip)
-        return Plan(
-            (steps, *count_release(domain)),
-            published_noise(self.calibration, self.n_steps, drawn(sampling_probability)),
-        )
+    def fraction(self, domain: Domain) -> float:
+        """Return the share of the records that a step sees: all of them."""
+        return 1.0
+
+    def _plan(self, domain: Domain, loss: Loss) -> Plan:
+        clip, fraction = self.clip_for(domain, loss), self.fraction(domain)
+        steps = Release("noisy_gradient", self.n_steps, sampling_probability=fraction, clip=clip)
+        least = published_noise(self.calibration, self.n_steps, drawn(fraction))
+        return Plan((steps, *count_release(domain)), least)
 
     def steps_for(self, domain: Domain, loss: Loss) -> Floats:
         """Return eta_t for each step."""
         return np.asarray(self.step_for(domain, loss) * step_factors(self.step_schedule, self.n_steps))
 
-    def _bound(
+    def bound(
         self,
         domain: Domain,
         loss: Loss,
         budget: Budget,
-        plan: Plan,
-        fraction: float,
-        penalty: Penalty | None,
-        confidence: float | None,
+        *,
+        penalty: Penalty | None = None,
+        confidence: float | None = None,
     ) -> RiskBound:
+        """Bound the excess risk of this run, for constants as declared: in expectation, or with ``confidence``.
+
+        For steps of one size from 0: averaged on a ball that holds a minimizer, without a penalty
+        (``averaged_bound``), or the last iterate with an L2 penalty (``last_bound``). Sampling is counted; on samples a
+        confidence is that of ``bound(...).with_probability(...)``.
+        """
         strength = 0.0 if penalty is None else penalty.strong_convexity
         if self.momentum or self.step_schedule != "constant" or not (penalty is None or penalty.ridge):
             raise Unsupported("the bound is for steps of one size without momentum, with an L2 penalty or none")
         clip, step = self.clip_for(domain, loss), self.step_for(domain, loss)
         run = NoisySteps.of(
-            plan,
-            domain,
-            loss,
-            budget,
-            clip=clip,
-            step=step,
-            radius=self.radius,
-            n_steps=self.n_steps,
-            fraction=fraction,
-        )
+            self._plan(domain, loss), domain, loss, budget, clip=clip, step=step, radius=self.radius,
+            n_steps=self.n_steps, fraction=drawn(self.fraction(domain)),
+        )  # fmt: skip
         if self.average == "last" and strength > 0:
             return last_bound(run, domain, loss, self.radius, strength, confidence)
         if self.average != "uniform" or self.radius is None or strength > 0:

@@ -35,7 +35,6 @@ from discreet.solvers.base import (
     public_count,
 )
 from discreet.solvers.gradient_loop import AVERAGES, Descent, check_sampling, drawn, fraction_of
-from discreet.solvers.risk_bounds import RiskBound
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -83,7 +82,7 @@ class StochasticGradientDescent(Descent):
 
     def plan(self, domain: Domain, loss: Loss, penalty: Penalty) -> Plan:
         """List ``n_steps`` noisy gradients of samples, and a noisy count where n is private."""
-        return self._plan(domain, loss, self.fraction(domain))
+        return self._plan(domain, loss)
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Run the loop from the starting point; sums are divided by the expected number of records in them."""
@@ -96,22 +95,6 @@ class StochasticGradientDescent(Descent):
             g = curator.noisy_gradient(v, clip=clip) / (q * n)
             path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, q * n))
-
-    def bound(
-        self,
-        domain: Domain,
-        loss: Loss,
-        budget: Budget,
-        *,
-        penalty: Penalty | None = None,
-        confidence: float | None = None,
-    ) -> RiskBound:
-        """Bound the excess risk of this run, sampling counted (as ``GradientDescent.bound``).
-
-        A ``confidence`` is for all records; on samples use ``bound(...).with_probability(...)``.
-        """
-        q = self.fraction(domain)
-        return self._bound(domain, loss, budget, self._plan(domain, loss, q), drawn(q), penalty, confidence)
 
     @classmethod
     def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
