@@ -292,7 +292,7 @@ class Softmax(_SoftmaxFields, Loss):
         return super().__new__(cls, int(n_classes))
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]
         """K, a margin for every class."""
         return self.n_classes
 

@@ -355,7 +355,7 @@ def declared(bounds: Any, **facts: object) -> Bounds:
     if bounds is None:
         raise MissingBounds(_MISSING["bounds"])
     full = bounds if isinstance(bounds, Bounds) else Bounds(features=bounds)
-    given = {name: value for name, value in facts.items() if value is not None}
+    given: Json = {name: value for name, value in facts.items() if value is not None}
     full = replace(full, **given) if given else full
     for name in facts:
         if getattr(full, name) is None:
