@@ -84,13 +84,13 @@ def test_a_plan_keeps_the_order_of_the_run(kind, relation):
 )
 def test_records_are_recoded_few_times_and_kept_at_most_twice(monkeypatch, kind, loss, recodings):
     """Where ranges hold 0, means, squares and the shares of two classes are asked of records as they are."""
-    kept, recode = [], Curator._recode
+    kept, recode = [], Curator.recode
 
-    def spy(self, *args, once):
+    def spy(self, *args, once=False, **words):
         kept.append(not once)
-        return recode(self, *args, once=once)
+        return recode(self, *args, once=once, **words)
 
-    monkeypatch.setattr(Curator, "_recode", spy)
+    monkeypatch.setattr(Curator, "recode", spy)
     run(RECIPES[kind], loss)
     assert len(kept) == recodings
     assert sum(kept) <= 2

@@ -78,6 +78,8 @@ class Release:
     mechanism: str = "additive"
     dimension: int | None = None
     perturbation: Perturbation | None = None
+    sampling_numerator: int = field(init=False, repr=False, compare=False)
+    """The sampling probability in units of 2^-16, rounded up."""
 
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or int(self.count) != self.count or self.count < 0:
@@ -85,6 +87,8 @@ class Release:
         object.__setattr__(self, "count", int(self.count))
         if not 0 < self.sampling_probability <= 1:
             raise PlanViolation("a sampling probability must lie in (0, 1]")
+        numerator = math.ceil(Fraction(self.sampling_probability) * SAMPLING_DENOMINATOR)
+        object.__setattr__(self, "sampling_numerator", numerator)
         if not (math.isfinite(self.relative_noise) and self.relative_noise > 0):
             raise PlanViolation("relative_noise must be positive and finite")
         if self.clip is not None and not (math.isfinite(self.clip) and self.clip >= 0):
@@ -93,11 +97,6 @@ class Release:
             raise PlanViolation(f"mechanism must be one of {', '.join(MECHANISMS)}")
         if (self.mechanism == "objective") != (self.perturbation is not None) or (self.perturbation and self.count > 1):
             raise PlanViolation("objective perturbation needs its perturbation, and is released once")
-
-    @property
-    def sampling_numerator(self) -> int:
-        """The sampling probability in units of 2^-16, rounded up."""
-        return math.ceil(Fraction(self.sampling_probability) * SAMPLING_DENOMINATOR)
 
     def event(self, noise_multiplier: float, *, pure: bool) -> Event:
         """Return what the release costs at this noise multiplier of the plan."""

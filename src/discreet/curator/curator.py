@@ -218,12 +218,14 @@ class Curator:
     perturbed_minimizer = _method(minimizers.perturbed_minimizer)
     sample_minimizer = _method(minimizers.sample_minimizer)
 
-    def recode(self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None) -> None:
+    def recode(
+        self, recoding: Recoding, *, loss: Loss | None = None, typical: Typical | None = None, once: bool = False
+    ) -> None:
         """Put every record through a map, onto a new lattice; later questions live there. Free.
 
         Each recoding starts from the records as they were admitted, not from an earlier recoding. ``domain`` becomes
         the new one, with what was released of ``typical`` recoded rows; ``loss``, where given, replaces the loss (for a
-        target on another scale).
+        target on another scale). ``once`` says that one question follows, so that rows may be mapped as it passes them.
 
         Privacy
         -------
@@ -232,7 +234,22 @@ class Curator:
         Conditions: the map and the loss are made of public and released values only; a new loss is of the same class,
         and a target is moved only where the loss's constants do not depend on it.
         """
-        self._recode(recoding, loss, typical, once=False)
+        session = self._session
+        check_recoding_kernels(sparse=session.admitted.is_sparse)
+        with session.lock:
+            numeric = session.loss.task == "regression"
+            if loss is not None and type(loss) is not type(session.loss):
+                raise PlanViolation("a recoding may rescale the loss, not replace it by another")
+            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not session.loss.movable_target:
+                raise Unsupported("only targets of losses of residuals (squared, Huber) can be centered and scaled")
+            admitted, public = session.admitted, session.admitted_domain
+            kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
+            placed = placement(recoding, public, **kind)
+            if not once:
+                session.see(admitted, public)  # there is room for what one map makes of the records
+            recoded = within_memory(lambda: admitted.recoded(placed, once=once))
+            session.see(recoded, replace(recoding.domain(public), typical=typical))
+            session.loss = session.loss if loss is None else loss
 
     def start_at(self, w: Floats) -> None:
         """Let later steps start from coefficients of the records as they are now. Free.
@@ -254,30 +271,12 @@ class Curator:
         """
         session = self._session
         before, loss_before = (session.engine, session.domain), session.loss
-        self._recode(recoding, loss, None, once=True)
+        self.recode(recoding, loss=loss, once=True)
         try:
             yield
         finally:
             session.see(*before)
             session.loss = loss_before
-
-    def _recode(self, recoding: Recoding, loss: Loss | None, typical: Typical | None, *, once: bool) -> None:
-        session = self._session
-        check_recoding_kernels(sparse=session.admitted.is_sparse)
-        with session.lock:
-            numeric = session.loss.task == "regression"
-            if loss is not None and type(loss) is not type(session.loss):
-                raise PlanViolation("a recoding may rescale the loss, not replace it by another")
-            if (recoding.target_center, recoding.target_scale) != (0.0, 1.0) and not session.loss.movable_target:
-                raise Unsupported("only targets of losses of residuals (squared, Huber) can be centered and scaled")
-            admitted, public = session.admitted, session.admitted_domain
-            kind = {"sparse": admitted.is_sparse, "grouped": admitted.is_grouped, "numeric_target": numeric}
-            placed = placement(recoding, public, **kind)
-            if not once:
-                session.see(admitted, public)  # there is room for what one map makes of the records
-            recoded = within_memory(lambda: admitted.recoded(placed, once=once))
-            session.see(recoded, replace(recoding.domain(public), typical=typical))
-            session.loss = session.loss if loss is None else loss
 
     def public_integers(self, below: int, count: int) -> Integers:
         """Return ``count`` random whole numbers in [0, ``below``) that depend on no record: for random schedules. Free.

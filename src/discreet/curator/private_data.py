@@ -127,8 +127,6 @@ class PrivateData:
         self.bounds = bounds
         self.unit = rows.unit
         """Whom a guarantee protects: a record, or a person with several."""
-        self.declared: Mapping[str, object] = rows.facts
-        """What a stream's makers declared of its columns; nothing for arrays, whose facts are their bounds."""
         self.n_columns = len(rows.columns)
         if self.n_columns == 0:
             raise Unsupported("0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
@@ -218,6 +216,11 @@ class PrivateData:
             or self.__factors is not None
             or (self.__has_offsets and loss.offsets_weigh),
         )
+
+    @property
+    def declared(self) -> Mapping[str, object]:
+        """What a stream's makers declared of its columns; nothing for arrays, whose facts are their bounds."""
+        return self.__rows.facts
 
     def with_reading(self, plan: Plan, *, pure: bool) -> Plan:
         """Return the plan with what reading a stream releases: estimates of private ranges, and checks of its cells.
@@ -465,7 +468,7 @@ class PrivateData:
         facts = {"unit": self.unit, **self.bounds.to_dict(), "n": self.public_n(priced.budget.neighbors)}
         if self.__factors is not None:
             facts["class_weights"] = list(self.__factors)
-        facts |= {**self.__rows.facts, **self.__kept(priced.budget.neighbors)}
+        facts |= {**self.declared, **self.__kept(priced.budget.neighbors)}
         if self.__rows.estimates is not None and QUERY in queries:
             facts[ESTIMATED_RANGES] = list(self.__rows.estimates.names)
         if self.__checked is not None:

@@ -567,11 +567,6 @@ class Refinement:
         hessian = self.curator.noisy_curvature(v, clip=limits.hessian, reach=limits.reach, slack=SLACK)
         return Metric(*np.linalg.eigh(hessian), self._noise("noisy_curvature") / self._root * limits.hessian)
 
-    @property
-    def _directions(self) -> int:
-        """Return into how many directions of its own a record's slope is spread."""
-        return 1
-
     def _score_covariance(self, v: Floats, clip: float, reach: float) -> Floats:
         return self.curator.noisy_score_covariance(v, clip=clip, reach=reach, slack=SLACK)
 
@@ -833,10 +828,6 @@ class ClassRefinement(Refinement):
     def against_first(self, linear: Floats) -> Floats:
         """Return the map from theta to differences from the first class, after the map ``linear`` of coefficients."""
         return np.kron(self.basis[1:] - self.basis[0], linear)
-
-    @property
-    def _directions(self) -> int:
-        return int(self.basis.shape[1])
 
     def _leading_step(self, v: Floats, last: Floats, gradient: Floats) -> Floats:
         return v - gradient / (STEEP * self.curator.loss.smoothness) + HEAVY_BALL * (v - last)

@@ -84,11 +84,7 @@ def choose_solver(
     solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
 ) -> tuple[Solver, tuple[str, ...]]:
     """Return a configured solver from a name or a solver object, and the reasons for what was chosen."""
-    check_solver(solver)
-    if not isinstance(solver, str):
-        custom: Any = solver
-        return filled(custom, domain, loss, penalty, budget), ("solver configured by the user",)
-    if solver == "auto":
+    if isinstance(solver, str) and solver == "auto":
         from discreet.default.table import (
             Facts,
             choose,
@@ -98,6 +94,10 @@ def choose_solver(
         facts = Facts(domain, loss, penalty, budget)
         chosen, why = choose(facts)
         return chosen, (why, *expectations(facts, chosen), DECLARED)
+    check_solver(solver)
+    if not isinstance(solver, str):
+        custom: Any = solver
+        return filled(custom, domain, loss, penalty, budget), ("solver configured by the user",)
     return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
 
 
