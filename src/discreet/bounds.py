@@ -177,11 +177,6 @@ class Bounds:
     def with_facts(self, **facts: Any) -> "Bounds":
         """Return a copy with some facts replaced.
 
-        Parameters
-        ----------
-        **facts : dict
-            Fields of ``Bounds``.
-
         Examples
         --------
         >>> bounds.with_facts(n=1000).n

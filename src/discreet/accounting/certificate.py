@@ -302,11 +302,6 @@ class Certificate:
     def group(self, size: int) -> tuple[float, float]:
         """Return the (epsilon, delta) that holds for ``size`` records (persons) together.
 
-        Parameters
-        ----------
-        size : int
-            How many.
-
         Examples
         --------
         >>> round(certificate.group(2)[0], 6)
@@ -316,11 +311,6 @@ class Certificate:
 
     def verify(self) -> Verification:
         """Price the events again, with both accountants.
-
-        Returns
-        -------
-        Verification
-            What is claimed, and what was found.
 
         Raises
         ------
@@ -388,16 +378,6 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
         """Read what ``to_json`` wrote. Unknown or missing fields and a stamp that does not follow are refused.
-
-        Parameters
-        ----------
-        text : str
-            The JSON.
-
-        Raises
-        ------
-        AccountingError
-            If the text is no certificate.
 
         Examples
         --------

@@ -208,11 +208,6 @@ def price(
     neighbors : Neighbors or str, default="replace_one"
         The relation.
 
-    Returns
-    -------
-    float
-        Epsilon, by two accountants that agree.
-
     Examples
     --------
     >>> from discreet.accounting import Plan, Release, price
@@ -513,18 +508,6 @@ def calibrate(plan: Plan, budget: Budget) -> float:
 
     0.0 where epsilon is infinite, and where nothing is released. The price at the answer is at most
     the budget's epsilon and, but for the last thousandth, no less.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is released.
-    budget : Budget
-        What it may cost.
-
-    Returns
-    -------
-    float
-        Noise over sensitivity.
 
     Examples
     --------

@@ -147,21 +147,6 @@ def classical_gaussian(epsilon: float, delta: float) -> float:
     Beyond epsilon = 1 the theorem is false: at epsilon 10 and delta 1e-5 its true delta is 2.3e-5. ``calibrate`` is
     exact at every epsilon, and asks for less noise.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget; epsilon at most 1.
-
-    Returns
-    -------
-    float
-        Standard deviation over sensitivity.
-
-    Raises
-    ------
-    Unsupported
-        Where the theorem does not hold.
-
     Examples
     --------
     >>> from discreet.accounting import classical_gaussian
@@ -431,18 +416,7 @@ class PrivacyLoss:
         return float(np.ravel(self.survival(np.array([t])))[0])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw P(W > t) and the delta at epsilon = t. Needs matplotlib (``pip install "discreet[plot]"``).
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None: on a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-            With both curves.
-        """
+        """Draw P(W > t) and the delta at epsilon = t. Needs matplotlib (``pip install "discreet[plot]"``)."""
         if ax is None:
             from matplotlib.figure import Figure
 

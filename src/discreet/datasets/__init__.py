@@ -200,13 +200,6 @@ def schema_text() -> str:
 def write_csv(table: Table, path: Path) -> Path:
     """Write the rows as CSV: words for yes and no, and some cells empty.
 
-    Parameters
-    ----------
-    table : Table
-        The stays.
-    path : Path
-        The file.
-
     Examples
     --------
     >>> import tempfile

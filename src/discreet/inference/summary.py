@@ -60,7 +60,8 @@ class Summary(Tabular, ColumnEffects):
     """Effects of a fitted model for a population, with standard errors that count sampling and privacy noise.
 
     Printing it shows a table; notebooks show it as HTML. An effect that noise hides has no number anywhere: NaN in
-    arrays and frames, a dash in texts.
+    arrays and frames, a dash in texts. A method's ``level`` is about how often an interval covers its effect, one by
+    one; None: the summary's.
 
     Parameters
     ----------
@@ -154,11 +155,6 @@ class Summary(Tabular, ColumnEffects):
     def conf_int(self, level: float | None = None) -> "pd.DataFrame":
         """Return confidence intervals.
 
-        Parameters
-        ----------
-        level : float, default=None
-            About how often an interval covers its effect, one by one. None: the summary's.
-
         Returns
         -------
         DataFrame
@@ -187,11 +183,6 @@ class Summary(Tabular, ColumnEffects):
 
     def ratios(self, level: float | None = None) -> "pd.DataFrame":
         """Return odds ratios (logistic), relative risk ratios (softmax) or rate ratios (Poisson) with their intervals.
-
-        Parameters
-        ----------
-        level : float, default=None
-            That of the intervals; None: the summary's.
 
         Returns
         -------
@@ -222,11 +213,6 @@ class Summary(Tabular, ColumnEffects):
 
         The coefficient times the mean of p (1 - p), which was released. Its own error is left out of the standard
         errors: it is about 2 % at 20,000 records and epsilon 1, and falls in proportion to both.
-
-        Parameters
-        ----------
-        level : float, default=None
-            That of the intervals; None: the summary's.
 
         Returns
         -------

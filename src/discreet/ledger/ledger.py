@@ -269,11 +269,6 @@ class Ledger:
     def create(cls, address: str | Path) -> "Ledger":
         """Make a new, empty ledger; an error where there is one already.
 
-        Parameters
-        ----------
-        address : str or Path
-            As in the constructor.
-
         Examples
         --------
         >>> Ledger.create(":memory:").accounts()
@@ -526,11 +521,6 @@ class Ledger:
     def account(self, dataset: str) -> Account:
         """Return the state of one data set's account.
 
-        Parameters
-        ----------
-        dataset : str
-            Its registered name.
-
         Examples
         --------
         >>> ledger.account("census").charges
@@ -552,16 +542,6 @@ class Ledger:
 
     def spent(self, dataset: str) -> Spent:
         """Return what was spent on a data set and what is left: for a whole, in its fullest part.
-
-        Parameters
-        ----------
-        dataset : str
-            Its registered name.
-
-        Returns
-        -------
-        Spent
-            Both sums, and what is left.
 
         Examples
         --------
@@ -585,11 +565,6 @@ class Ledger:
             Of one data set alone.
         limit : int, default=None
             The last so many.
-
-        Returns
-        -------
-        list of Entry
-            Grants, parts and charges.
 
         Raises
         ------
@@ -640,11 +615,6 @@ class Ledger:
 
     def notices(self) -> list[Notice]:
         """Return, for the owner's eyes, which data sets' records were seen under another name.
-
-        Returns
-        -------
-        list of Notice
-            The data set, the other, and the share of records in both.
 
         Examples
         --------

@@ -248,12 +248,8 @@ class Exported:
         """Write the model as an ONNX graph of single precision, with the certificate's digest in its metadata.
 
         An estimator's graph takes one matrix, ``X``. A table model's takes one input of shape (n, 1) per column: a
-        number, or a text without blanks around it, empty where nothing is there. Needs ``discreet[onnx]``.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; it is written whole or not at all.
+        number, or a text without blanks around it, empty where nothing is there. The file is written whole or not at
+        all. Needs ``discreet[onnx]``.
 
         Raises
         ------
@@ -747,12 +743,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
 
     @checked
     def save(self, path: str | Path) -> Path:
-        """Write the model and its certificate to a file: JSON and arrays, no pickle. ``discreet.load`` reads it.
+        """Write the model and its certificate to a file, whole or not at all: JSON and arrays, no pickle.
 
-        Parameters
-        ----------
-        path : str or Path
-            The file; it is written whole or not at all.
+        ``discreet.load`` reads it.
 
         Examples
         --------

@@ -550,11 +550,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
     def offer(self, n: int, n_features: int) -> Offer:
         """Return what the search costs on so many records (persons) and features, before there are any.
 
-        Parameters
-        ----------
-        n, n_features : int
-            The size of the table that is planned.
-
         Examples
         --------
         >>> search.offer(10_000, 2).run.epsilon < 2.0
@@ -577,11 +572,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
     def score(self, X: object, y: object) -> float:
         """Return the released model's exact accuracy or R^2 on *public* records: see the estimators' ``score``.
 
-        Parameters
-        ----------
-        X, y : array-like
-            Public records and their targets.
-
         Examples
         --------
         >>> import warnings
@@ -594,11 +584,6 @@ class DPRandomizedSearch(Shown, MetaEstimatorMixin, Charged):
 
     def save(self, path: str | Path) -> Path:
         """Write the released model with the search's certificate to a file; ``discreet.load`` reads it.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
 
         Examples
         --------

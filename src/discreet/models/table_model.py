@@ -225,11 +225,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
         method : str, default="predict"
             The estimator's method that predicts.
 
-        Yields
-        ------
-        ndarray
-            The predictions for the next rows.
-
         Raises
         ------
         Unsupported
@@ -279,11 +274,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
     def save(self, folder: str | Path) -> Path:
         """Write the model to a new folder, whole or not at all; ``TableModel.load`` reads it.
 
-        Parameters
-        ----------
-        folder : str or Path
-            A place where there is nothing yet.
-
         Examples
         --------
         >>> import tempfile
@@ -299,11 +289,6 @@ class TableModel(Shown, Exported, TermEffects, BaseEstimator):
     @classmethod
     def load(cls, folder: str | Path) -> "TableModel":
         """Read a model that ``save`` wrote, and check its files against their sums.
-
-        Parameters
-        ----------
-        folder : str or Path
-            What was given to ``save``.
 
         Raises
         ------
@@ -519,13 +504,6 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: object, y: object = None) -> Self:
         """Check that the table has the declared columns. Nothing is learned, and no value is read.
 
-        Parameters
-        ----------
-        X : data frame or dict of columns
-            The table.
-        y : None
-            Ignored.
-
         Examples
         --------
         >>> encoder.fit(table).n_features_in_
@@ -541,16 +519,6 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):
 
     def transform(self, X: object) -> Floats:
         """Return the features, one row per record; a NaN among them makes the record null in a fit.
-
-        Parameters
-        ----------
-        X : data frame or dict of columns
-            The table.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Features within ``bounds``.
 
         Examples
         --------

@@ -190,11 +190,6 @@ class TermEffects:
     def term_effects(self) -> list[TermEffect]:
         """Return the effect of each column over its declared values, for each output. Free: of released values.
 
-        Returns
-        -------
-        list of TermEffect
-            In the schema's order.
-
         Examples
         --------
         >>> [effect.column for effect in model.term_effects()]

@@ -200,11 +200,6 @@ class NamedParameters:
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, as in scikit-learn; a name that does not exist is explained.
 
-        Parameters
-        ----------
-        **params : dict
-            Parameters of the constructor.
-
         Examples
         --------
         >>> model.set_params(epsilon=2.0).epsilon

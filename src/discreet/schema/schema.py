@@ -291,15 +291,7 @@ class Schema:
     def check(self, names: Sequence[str] | None = None) -> None:
         """Raise a SchemaError that names the first problems; ``problems`` lists all.
 
-        Parameters
-        ----------
-        names : sequence of str, default=None
-            The columns of the table.
-
-        Raises
-        ------
-        SchemaError
-            If the schema is not ready for a fit.
+        ``names`` are as for ``problems``.
 
         Examples
         --------
@@ -313,11 +305,6 @@ class Schema:
     @classmethod
     def from_dict(cls, stored: Json) -> "Schema":
         """Make a schema from the contents of a TOML file.
-
-        Parameters
-        ----------
-        stored : dict
-            The keys of the file.
 
         Raises
         ------
@@ -393,11 +380,6 @@ class Schema:
     def from_toml(cls, text: str) -> "Schema":
         """Make a schema from TOML.
 
-        Parameters
-        ----------
-        text : str
-            The file's text.
-
         Examples
         --------
         >>> Schema.from_toml("[columns.age]\\nrange = [18, 110]").columns["age"].range
@@ -408,11 +390,6 @@ class Schema:
     @classmethod
     def load(cls, path: str | Path) -> "Schema":
         """Read a schema from a TOML file, with or without the mark that some editors put at the start of UTF-8.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
 
         Raises
         ------

@@ -244,11 +244,6 @@ def seeded(seed: int) -> Iterator[None]:
     seed : int
         Public, and therefore no protection.
 
-    Yields
-    ------
-    None
-        Nothing.
-
     Examples
     --------
     >>> import numpy as np
@@ -270,11 +265,6 @@ def noiseless() -> Iterator[None]:
 
     Plans, prices, clips and Poisson samples are as ever; only the noise is left out. Add ``seeded`` to
     fix the samples too.
-
-    Yields
-    ------
-    None
-        Nothing.
 
     Examples
     --------

@@ -221,11 +221,6 @@ def limited(memory: int | str | None = None, folder: str | Path | None = None) -
     folder : str, path or None, default=None
         Where scratch files are made. None: the system's folder for temporary files.
 
-    Yields
-    ------
-    None
-        Nothing.
-
     Raises
     ------
     Unsupported
