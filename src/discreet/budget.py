@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from discreet.errors import DiscreetError
 from discreet.parameters import Weight, conforms
@@ -22,19 +23,20 @@ class Neighbors(StrEnum):
     False
     """
 
-    REPLACE_ONE = "replace_one"
-    ZERO_OUT = "zero_out"
-    ADD_REMOVE = "add_remove"
+    n_is_public: bool
+    """Whether neighbors have equally many records, so that n may be read."""
+    sum_factor: int
+    """Sensitivity of a sum of vectors of norm at most C, in units of C."""
 
-    @property
-    def n_is_public(self) -> bool:
-        """Whether neighbors have equally many records, so that n may be read."""
-        return self is not Neighbors.ADD_REMOVE
+    REPLACE_ONE = "replace_one", True, 2
+    ZERO_OUT = "zero_out", True, 1
+    ADD_REMOVE = "add_remove", False, 1
 
-    @property
-    def sum_factor(self) -> int:
-        """Sensitivity of a sum of vectors of norm at most C, in units of C."""
-        return 2 if self is Neighbors.REPLACE_ONE else 1
+    def __new__(cls, relation: str, *facts: int) -> Self:
+        member = str.__new__(cls, relation)
+        member._value_, (is_public, member.sum_factor) = relation, facts
+        member.n_is_public = bool(is_public)
+        return member
 
 
 class InvalidBudget(DiscreetError, ValueError):

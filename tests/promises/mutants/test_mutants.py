@@ -83,7 +83,9 @@ def test_a_text_that_is_not_there_once_is_stale(old):
 def test_a_mutant_that_changes_nothing_survives(workers, tmp_path):
     """Control: the judge is able to acquit."""
     (tmp_path / "report").mkdir()
-    harmless = Mutant("harmless", "", (Edit("budget.py", "return 2 if self is", "return 1 + 1 if self is"),), (), "")
+    harmless = Mutant(
+        "harmless", "", (Edit("budget.py", '"replace_one", True, 2', '"replace_one", True, 1 + 1'),), (), ""
+    )
     killers = ["tests/test_budget.py::test_what_a_relation_means"]
     found = workers.run(planted(harmless, tmp_path / "package"), killers, tmp_path / "report")
     assert (found.code, found.failures) == (0, ())
