@@ -303,14 +303,8 @@ class Tail:
 class LossBound:
     """S(t) = 1 below the first knot, P(Z > z(t)) between knots, a sum of tails from the last knot on.
 
-    Parameters
-    ----------
-    knots
-        Increasing losses; the last is not below the shift of any tail.
-    scores
-        z at the knots, non-decreasing; linear in between.
-    tails
-        What bounds the survival from the last knot on.
+    Knots are increasing losses, the last not below the shift of any tail; ``scores`` are z there, non-decreasing and
+    linear in between.
     """
 
     knots: Floats

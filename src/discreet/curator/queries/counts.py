@@ -96,16 +96,7 @@ class CellCounts:
     It is made before a row is read: the answer is taken off the plan and the noise is drawn at once. Blocks of cells
     are then added as rows are read, and ``released`` gives the noisy counts.
 
-    Parameters
-    ----------
-    session
-        An open plan with one ``query`` left.
-    size
-        The number of cells: public.
-    per_record
-        The most cells that a row can be in: public.
-    query
-        For ranges, or for checks.
+    ``per_record`` is the most cells that a row can be in, ``query`` that of ranges or of checks.
 
     Privacy
     -------

@@ -81,12 +81,7 @@ class Tree:
     nearer end (years). Else they are equally wide in asinh(x - origin), the origin being that same point: like a
     logarithm on either side, and linear between -1 and 1. That is a function of the limits alone.
 
-    Parameters
-    ----------
-    low, high
-        The limits: finite, low below high.
-    depth
-        There are 2^depth leaves.
+    There are 2^``depth`` leaves between the limits ``low`` and ``high``.
     """
 
     low: float
@@ -227,15 +222,8 @@ def quantile_range(
 ) -> Range:
     """A range that leaves out about as many records as the quantiles say, or as few as the noise allows to see.
 
-    Parameters
-    ----------
-    tree, counts, noise_std
-        The column's cells, their noisy counts, and the noise of each.
-    n
-        The number of records where it is public: the tree's own estimate, which knows of missing values, is not taken
-        to be above it.
-    quantiles
-        One below and one above the median.
+    ``n`` is the number of records where it is public: the tree's own estimate, which knows of missing values, is not
+    taken to be above it. Of the quantiles one is below the median, and one above.
 
     Notes
     -----
@@ -390,14 +378,8 @@ FEATURES = "feature_names"
 class TableStream(RecordStream):
     """The rows of a source as encoded features, targets and persons.
 
-    Parameters
-    ----------
-    source, schema
-        The table, and what is declared of it.
-    with_target
-        Whether there is a target to read; without one, targets are 0, and persons and weights are not read.
-    checks
-        Whether cells that do not hold what is declared are counted, with noise, when a model is fitted.
+    Without ``with_target`` targets are 0, and persons and weights are not read. ``checks``: cells that do not hold what
+    is declared are counted, with noise, when a model is fitted.
     """
 
     def __init__(self, source: Source, schema: Schema, *, with_target: bool = True, checks: bool = False) -> None:
