@@ -424,7 +424,9 @@ class Certificate:
         >>> "epsilon" in certificate.summary()
         True
         """
-        return _summary(self)
+        title = f"Privacy certificate: {self.headline}"
+        lines = (*_claim_lines(self), *_range_lines(self), *_check_lines(self))
+        return _joined((title, "", *lines, *_ledger_lines(self.ledger), *_coverage_lines(self)))
 
     def __str__(self) -> str:
         return self.text()
@@ -701,13 +703,6 @@ def _check_lines(certificate: "Certificate") -> list[str]:
 def _range_lines(certificate: "Certificate") -> list[str]:
     ranges = certificate.assumed_public.get(ESTIMATED_RANGES, {})
     return [f"  Estimated     {name} from {low:.6g} to {high:.6g}" for name, (low, high) in ranges.items()]
-
-
-def _summary(certificate: "Certificate") -> str:
-    """Return what matters first."""
-    title = f"Privacy certificate: {certificate.headline}"
-    lines = (*_claim_lines(certificate), *_range_lines(certificate), *_check_lines(certificate))
-    return _joined((title, "", *lines, *_ledger_lines(certificate.ledger), *_coverage_lines(certificate)))
 
 
 def _lines(certificate: "Certificate") -> list[str]:

@@ -29,7 +29,7 @@ from discreet.errors import Unsupported
 from discreet.losses.base import Loss, gradient_smoothness
 from discreet.penalties.base import Penalty
 from discreet.solvers import settings
-from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, Solver, public_count, refuse_weights
+from discreet.solvers.base import UNWATCHED, AuditCase, Progress, Solution, public_count, refuse_weights
 from discreet.solvers.output import OneShot, noise_lengths
 from discreet.solvers.risk_bounds import RiskBound, excess_of_zeros
 from discreet.solvers.signal import Signal
@@ -186,11 +186,6 @@ class ObjectivePerturbation(OneShot):
         least = settings.least_strength(beta, rank, CURVATURE_SHARE * budget.epsilon)
         rho = settings.typical_row_norm(domain)
         return max(0.15 * (1 + 0.25 / budget.epsilon) * rho * noise, least) / n
-
-    @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Return what ``objective`` stands for (``settings``)."""
-        return settings.one_shot(settings.Facts(domain, loss, penalty, budget), cls)
 
     @classmethod
     def audit_case(cls) -> AuditCase:

@@ -96,6 +96,11 @@ class OneShot(Configured, ABC):
     tolerance: Annotated[float, Between("a number from 2.3e-16 to 1", 2.0**-52, 1.0, ends="both")] = TOLERANCE
     calibration: Annotated[str, OneOf("tight", "paper")] = "tight"
 
+    @classmethod
+    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
+        """Return what the solver's name stands for (``settings``)."""
+        return settings.one_shot(settings.Facts(domain, loss, penalty, budget), cls)
+
     def problem(self, strength: float, n: float, extra: Floats | None = None, l1: float = 0.0) -> Problem:
         """Return what is minimized, at this modulus of strong convexity of the mean."""
         return Problem(strength, n, self.clip, self.row_norm, self.radius, self.tolerance, extra, l1)
@@ -354,11 +359,6 @@ class OutputPerturbation(OneShot):
             counted, loss, radius=radius, budget=budget, clip=self.clip, row_norm=self.row_norm
         )
         return solver.regularization or settings.LIMIT_STRENGTH
-
-    @classmethod
-    def defaults(cls, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> Solver:
-        """Return what ``output`` stands for (``settings``)."""
-        return settings.one_shot(settings.Facts(domain, loss, penalty, budget), cls)
 
     @classmethod
     def audit_case(cls) -> AuditCase:
