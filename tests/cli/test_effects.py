@@ -63,7 +63,7 @@ def test_several_models_stand_side_by_side(run, folders):
         (("large", "--curve", "age"), "--plot"),
         (("large", "--test", "height"), "no effect called height"),
         (("large", "--contrast", "ward = nobody - x"), "no effect called"),
-        (("large", "--test", "ward = nobody"), "hides"),
+        (("large", "--test", "ward = nobody"), "hidden"),
         (("large", "--level", "2"), "between 0 and 1"),
         (("small", "plain"), "plain: nothing was reserved for standard errors: fit again with inference='sandwich'"),
     ],

@@ -316,3 +316,4 @@ def test_effects_are_printed_kept_and_inspected(ok, place):
     assert abs(found["coef"][0] - 0.03) < 5 * found["se"][0]
     planned = json.loads(ok(*words, "--dry-run", "--json").stdout)
     assert "noisy_score_covariance" in {release["query"] for release in planned["releases"]}
+    assert "judged for even outcomes" in ok(*words, "--dry-run").stdout

@@ -14,7 +14,7 @@ from discreet import DPLogisticRegression, DPRidge, Schema, TableModel
 from discreet.cli.app import app
 from discreet.errors import Unsupported
 from discreet.inference.summary import BENT, CAUTION
-from discreet.inference.text import DASH
+from discreet.inference.text import DASH, grouped
 from discreet.inference.units import BentShape, Structure
 from discreet.models import Summary
 from discreet.report.model_report import report_of
@@ -111,7 +111,7 @@ def test_no_view_of_a_summary_has_a_number_for_a_hidden_effect():
     assert not any("7.65" in str(view) for view in found.values())
     assert len(found) >= 15
     for ask in REFUSED.values():
-        with pytest.raises(Unsupported, match="hides"):
+        with pytest.raises(Unsupported, match="hides|hidden"):
             ask(summary)
 
 
@@ -131,7 +131,7 @@ def test_a_hidden_effect_is_in_no_visible_combination():
     summary = summary_of()
     found = summary.contrast([f"{weight} * age + `{NAME}`" for weight in (1, 100, 1e6)])
     assert found.isna().all(axis=None)
-    with pytest.raises(Unsupported, match="hides"):
+    with pytest.raises(Unsupported, match="hides|hidden"):
         summary.wald_test([[1e6, 1.0, 0.0]])
 
 
@@ -268,3 +268,10 @@ def test_what_is_not_to_be_trusted_is_said_first(folder):
     assert page.index(words) < 100
     assert "docs/inference.md, When not to trust it" in where
     assert "## When not to trust it" in page
+
+
+def test_reasons_that_differ_in_a_share_alone_are_one():
+    few, wide = "too few rows have it ({}): merge it", "use more rows"
+    reasons = {"a": few.format("about 7%"), "b": wide, "c": few.format("below 1%"), "d": few.format("about 10%")}
+    assert grouped(reasons) == {few.format("below 1% to about 10%"): ["a", "c", "d"], wide: ["b"]}
+    assert grouped({"a": few.format("about 7%")}) == {few.format("about 7%"): ["a"]}

@@ -70,7 +70,7 @@ def test_hidden_effects_have_no_standard_error():
     assert not summary.frame.loc["age"].isna().any()
     assert "hidden" in str(summary)
     assert "hidden" not in str(made())
-    with pytest.raises(Unsupported, match="hides"):
+    with pytest.raises(Unsupported, match="hidden"):
         summary.wald_test("a_b|c<d>")
 
 

@@ -495,6 +495,12 @@ def quoted(quote: "Quote") -> Json:
     }
 
 
+RARE_OUTCOMES = (
+    "whether effects will be shown was judged for even outcomes and categories: where they are rare, first run "
+    "discreet forecast --effects --rows N --schema SCHEMA --mean SHARE"
+)
+
+
 def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, explain: bool = False) -> None:
     """Print a plan and its price, what memory and disk it takes, and why it was chosen."""
     facts = {**quoted(quote), **({"explanation": quote.explain()} if explain else {})}
@@ -517,6 +523,8 @@ def show_quote(quote: "Quote", as_json: bool, needs: "Needs | None" = None, *, e
     console.print(grid)
     for note in facts["notes"] if not explain else ():  # which the explanation repeats
         console.print(note, style="dim")
+    if facts["solver"].get("name") == "sandwich":
+        console.print(RARE_OUTCOMES, style="dim")
     if needs is not None:
         console.print(memory_text(needs), style="dim")
     console.print("\nNothing was charged. At most the number of rows (or persons) was counted; no cell was read.")

@@ -112,7 +112,7 @@ class Vocabulary:
             return Hypotheses(row[None, :], np.array([value]))
         shown = [j for j in places if not hidden[j]]
         if not shown:
-            raise Unsupported(f"noise hides every effect of {text}: test others, or raise epsilon")
+            raise Unsupported(f"every effect of {text} is hidden: the summary's line 'hidden' says why; test others")
         rows = np.eye(len(self.names))[shown]
         return Hypotheses(rows, np.zeros(len(shown)), tuple(self.names[j] for j in places if hidden[j]))
 
@@ -274,7 +274,9 @@ class ColumnEffects:
         combinations = judged or self.combinations
         estimates = combinations.values(rows)
         if np.isnan(estimates).any():
-            raise Unsupported("noise hides one of these combinations: test others, or raise epsilon")
+            raise Unsupported(
+                "one of these combinations has a hidden effect: the summary's line 'hidden' says why; test others"
+            )
         if not len(rows):
             raise Unsupported("there is nothing to test: name at least one effect that is shown")
         if np.linalg.eigvalsh(_correlations(rows @ rows.T))[0] < DEPENDENT:

@@ -24,7 +24,7 @@ from discreet.budget import Budget
 from discreet.curator import rehearsal, use_entropy
 from discreet.errors import Unsupported
 from discreet.inference.intervals import Combinations
-from discreet.inference.limits import FORECAST, shortage
+from discreet.inference.limits import shortage
 from discreet.losses.base import Loss
 from discreet.penalties.base import Penalty
 from discreet.typing import Floats, Words
@@ -374,8 +374,7 @@ def too_few(
     needed = "far more" if rows is None else f"about {rows:,.0f}"
     return (
         f"Too few {unit} for standard errors: most effects would probably be hidden. You have {n:,} {unit}. "
-        f"At epsilon = {budget.epsilon:g}, {_counted(p)} need {needed} {unit}{larger}. Nothing was released; "
-        f"even_if_empty=True (--even-if-empty) fits anyway ({FORECAST})"
+        f"At epsilon = {budget.epsilon:g}, {_counted(p)} need {needed} {unit}{larger}"
     )
 
 

@@ -79,7 +79,11 @@ WIDEST = 256
 LEAST_REACH, BOUNDED, SLACK = 1.5, 0.4, 1.5
 SEEN, SEEN_BOUNDED = 0.035, 0.02
 UNLIMITED = 1e3
-FORECAST = "discreet forecast --effects, or forecast_effects(), says how many rows a standard error needs"
+ANYWAY = "even_if_empty=True (--even-if-empty) fits anyway"
+FORECAST = (
+    "rare outcomes and categories need more: discreet forecast --effects with --mean and --cell, or forecast_effects() "
+    "with mean and cells, says how much"
+)
 """Of numbers and two classes."""
 
 

@@ -51,6 +51,8 @@ from discreet.inference.estimate import (
 )
 from discreet.inference.forecast import Law, too_few
 from discreet.inference.limits import (
+    ANYWAY,
+    FORECAST,
     LEAST_SCALE_SHARE,
     LEAST_SETTLING,
     SLACK,
@@ -179,7 +181,8 @@ class Sandwich:
         if reason is None and self.n_leading and not loss.log_link:
             reason = "short steps come first for counts only: leave n_leading out"
         if reason is None and not self.even_if_empty:
-            reason = self.too_few(domain, loss, penalty, budget, start=start)
+            shortage = self.too_few(domain, loss, penalty, budget, start=start)
+            reason = shortage and f"{shortage} ({FORECAST}). Nothing was released; {ANYWAY}"
         if reason is not None:
             raise Unsupported(reason)
         return self._completed(domain, loss, penalty, budget)

@@ -25,6 +25,7 @@ from discreet.inference.text import (
     OTHER,
     Tabular,
     data_frames,
+    grouped,
     hidden_text,
     notes_lines,
     number_text,
@@ -549,7 +550,7 @@ def summary_of(model: "DPLinearModel", level: float, schema: "Schema | None" = N
         if wrong := _mismatch(checks, [schema.target.column] if schema and schema.target else []):
             raise Unsupported(f"No standard errors can be given: {wrong}. The budget was spent")
         raise Unsupported(
-            f"No standard errors can be given: every effect is hidden ({'; '.join(dict.fromkeys(reasons.values()))}). "
+            f"No standard errors can be given: every effect is hidden ({'; '.join(grouped(reasons))}). "
             "The budget was spent. For another fit, use more rows, fewer columns, narrower ranges or a larger epsilon"
             f"{'' if blocks else f' ({FORECAST})'}"
         )

@@ -101,7 +101,7 @@ def html_table(rows: Cells, notes: Mapping[str, str] | None = None, foot: int = 
     )
 
 
-HIDDEN = f"{DASH} not shown: noise hides these effects (too few rows have them, or other columns nearly determine them)"
+HIDDEN = f"{DASH} not shown: the line 'hidden' of each model's own summary says why, and what would help"
 UNADJUSTED = "Other effects may not be adjusted for these: where columns go together, they count their effect too"
 OTHER = "(other)"
 WIDTH = 100
@@ -150,13 +150,26 @@ def notes_lines(notes: Mapping[str, str], width: int) -> list[str]:
 
 def hidden_text(reasons: Mapping[str, str]) -> str:
     """Say why effects are not shown: the names of those with one reason together."""
-    names: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        names.setdefault(reason, []).append(name)
-    if not names:
+    if not reasons:
         return HIDDEN
-    shown = ". ".join(f"{', '.join(some)}: {reason}" for reason, some in names.items())
+    shown = ". ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(reasons).items())
     return f"{DASH} not shown. {shown}. {UNADJUSTED}"
+
+
+_SHARE = re.compile(r"\((below 1%|about (\d+)%)\)")
+
+
+def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return each reason with the names it is given for; reasons that differ in a share of rows alone are one."""
+    alike: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        alike.setdefault(_SHARE.sub("()", reason), []).append(name)
+    groups = dict[str, list[str]]()
+    for reason, names in alike.items():
+        shares = sorted({(int(m[2] or 0), m[1]) for m in map(_SHARE.search, (reasons[name] for name in names)) if m})
+        ends = list(dict.fromkeys(text for _, text in (*shares[:1], *shares[-1:])))
+        groups[reason.replace("()", f"({' to '.join(ends)})")] = names
+    return groups
 
 
 NEAR_ONE, MOST_PLACES = 0.005, 12

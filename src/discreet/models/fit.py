@@ -437,7 +437,8 @@ class Quote:
         cells = () if self.facts[0].indicators else (0.1, 0.02)[:columns]
         kinds = (f"{kind.name} {kind.chance:.0%}" for kind in self.effects(cells=cells))
         return (
-            f"{text}\nChance that an effect is shown, by its column: {', '.join(kinds)} (forecast_effects has others)"
+            f"{text}\nChance that an effect is shown, by its column: {', '.join(kinds)} (for a target "
+            "with even classes; forecast_effects() has others)"
         )
 
     @property

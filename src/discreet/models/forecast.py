@@ -756,7 +756,7 @@ class EffectsForecast:
                 f"80% of studies (test at .05). {' '.join(map(_sentence, self.kinds))}"
             )
         else:
-            said = f"{start}{row.refused}."
+            said = f"{start}expect no standard errors. {row.refused[:1].upper()}{row.refused[1:]}."
         if self.standard_error is None:
             return said
         if self.rows_needed is None:
