@@ -128,7 +128,7 @@ def test_hidden_effects_of_a_column_are_left_out_and_named(plain):
     rows = np.eye(6)[[1, 3, 4]]
     assert found.statistic == pytest.approx(float(plain.wald_test(rows, use_f=False, scalar=True).statistic))
     assert found.left_out == ("ward = c",)
-    with pytest.raises(Unsupported, match="hides|hidden"):
+    with pytest.raises(Unsupported, match="hid"):
         summary.wald_test("ward = c")
     assert summary.contrast("ward = b - ward = c").isna().all(axis=None)
 
@@ -175,7 +175,7 @@ def test_a_hidden_place_hides_the_curve_on_both_sides():
     gone = curve[(curve.index > 40) & (curve.index < 80)]
     assert gone.isna().all(axis=None)
     assert curve[(curve.index <= 40) | (curve.index >= 80)].notna().all(axis=None)
-    with pytest.raises(Unsupported, match="hides|hidden"):
+    with pytest.raises(Unsupported, match="hid"):
         summary.nonlinearity_test("age")
     assert summary.wald_test("age").left_out == ("age at 65",)
 

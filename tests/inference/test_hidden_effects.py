@@ -111,7 +111,7 @@ def test_no_view_of_a_summary_has_a_number_for_a_hidden_effect():
     assert not any("7.65" in str(view) for view in found.values())
     assert len(found) >= 15
     for ask in REFUSED.values():
-        with pytest.raises(Unsupported, match="hides|hidden"):
+        with pytest.raises(Unsupported, match="hid"):
             ask(summary)
 
 
@@ -131,7 +131,7 @@ def test_a_hidden_effect_is_in_no_visible_combination():
     summary = summary_of()
     found = summary.contrast([f"{weight} * age + `{NAME}`" for weight in (1, 100, 1e6)])
     assert found.isna().all(axis=None)
-    with pytest.raises(Unsupported, match="hides|hidden"):
+    with pytest.raises(Unsupported, match="hid"):
         summary.wald_test([[1e6, 1.0, 0.0]])
 
 
