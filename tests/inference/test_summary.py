@@ -167,3 +167,16 @@ def test_the_summary_names_its_target(fitted):
         assert "(over 1.5 times the typical size) are down-weighted" in facts["weights"]
     finally:
         model.effects_ = kept
+
+
+def test_a_private_number_of_rows_is_a_caution_of_its_own(fitted):
+    from dataclasses import replace
+
+    model = fitted.estimator_
+    certificate, facts = model.certificate_, dict(model.certificate_.assumed_public)
+    assert "rows" not in model.summary().facts
+    try:
+        model.certificate_ = replace(certificate, assumed_public={k: v for k, v in facts.items() if k != "n"})
+        assert "intervals may be too short" in model.summary().facts["rows"]
+    finally:
+        model.certificate_ = certificate

@@ -1,6 +1,7 @@
 """A fit: what must be declared, what is made of it, what its certificate says, what is refused before a charge."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -126,3 +127,9 @@ def test_a_delta_is_compared_with_a_declared_number_of_records_only():
     assert private.fit(ROWS, LABELS).certificate_.delta == 0.5  # n is private: nothing to compare with
     with pytest.raises(InvalidBudget, match="at least 1/n"):
         private.set_params(bounds=TWO_COLUMNS.with_facts(n=N)).fit(ROWS, LABELS)
+
+
+def test_columns_of_one_name_are_refused():
+    X = pd.DataFrame(np.zeros((10, 2)), columns=["age", "age"])
+    with pytest.raises(Unsupported, match="columns of the same name"):
+        DPLogisticRegression(1.0, bounds=1.0, classes=(0, 1), ledger=False).fit(X, np.arange(10) % 2)

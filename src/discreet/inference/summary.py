@@ -34,6 +34,7 @@ from discreet.inference.text import (
 from discreet.inference.units import INTERCEPT, Structure, Units, intercept_name, numbers_of, own_units
 from discreet.parameters import Positive, Share, checked
 from discreet.solvers.base import Effects
+from discreet.solvers.signal import PRIVATE_N
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -477,6 +478,10 @@ CAUTION = (
     "When not to trust it."
 )
 """When effects are not to be trusted: the first words of every summary, of the report's effects and of the page."""
+PRIVATE_ROWS = (
+    f"Their number is private, and limits are those of {PRIVATE_N:,} rows: intervals may be too short. If the number "
+    "is public, declare it"
+)
 EMPTY_CELL, RARE_CELL, DETERMINED = 0.01, 0.1, 0.97
 """Shares of rows below which a cell is empty and rare, and the R2 from which others nearly determine a column."""
 MANY = 0.1
@@ -712,6 +717,7 @@ def _facts(model: Any) -> dict[str, str]:
         "target": _target(model),
         **({"classes": f"log odds against {model.classes_[0]}"} if model._facts()[1].softmax_link else {}),
         **_weights(model.effects_),
+        **({} if "n" in certificate.assumed_public else {"rows": PRIVATE_ROWS}),
     }
 
 

@@ -451,6 +451,8 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
             else:
                 validate_data(self, X.sample, skip_check_array=True)
             return
+        if hasattr(X, "iloc") and hasattr(X, "columns") and not X.columns.is_unique:
+            raise Unsupported("X has columns of the same name: rename all but one of them")
         validate_data(self, X, skip_check_array=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
