@@ -158,6 +158,8 @@ def test_notes_cannot_leave_their_comment():
         ("home_region", "categories", "categories"),
         ("patient_id", "range", "identifier"),
         ("admission date", "range", "date"),
+        ("duration_in_month", "range", "a number"),
+        ("time_to_event", "range", ""),
         ("xyz", "range", ""),
     ],
 )

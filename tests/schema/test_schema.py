@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from discreet.schema.columns import Boolean, Category, Number, Ordinal, SchemaError, Target
-from discreet.schema.schema import Schema
+from discreet.schema.schema import Schema, describe
 from tests.curator.tables.declarations import schemas, targets
 
 WEIRD = [
@@ -251,3 +251,9 @@ def test_a_key_of_a_column_without_a_kind_is_named():
 def test_a_range_that_is_no_pair_is_answered_with_one(wrong):
     with pytest.raises(SchemaError, match=r"range needs two numbers, the least and the largest, such as \[0, 120\]$"):
         Number(wrong)
+
+
+def test_names_that_are_not_listed_are_said_to_count_as_the_base():
+    assert describe(Category(("a", "b"), base="a", other=False)).text.endswith("any other value counts as a")
+    assert describe(Category(("a", "b"), other=False)).text.endswith("any other value has no feature")
+    assert describe(Category(("a", "b"), base="a")).text == "one of a, b, or another; against a"

@@ -399,20 +399,23 @@ def expectations(facts: Facts, solver: Solver) -> tuple[str, str]:
     return first, f"Forecast: {prediction(facts, solver) or 'there is none for this solver'}"
 
 
+NEARLY_FREE = 0.005
+"""Below this cost there is nothing to help."""
+
+
 def prediction(facts: Facts, solver: Solver) -> str:
     """Return what privacy will probably cost, in words: by this formula alone, wherever it is shown; "" for none."""
     if not isinstance(solver, Recipe) or not facts.budget.is_private or facts.budget.is_pure:
         return ""
     expected = forecast_for(facts, solver)
     low, high = expected.range
-    return (
-        f"privacy costs about {expected.lost:.0%} of what can be learned ({low:.0%} to {high:.0%} on nine tables in "
-        f"ten); no choice of steps could cost less than {expected.floor:.1%}"
-    )
+    cost = "less than 1%" if expected.lost < NEARLY_FREE else f"about {expected.lost:.0%}"
+    least = f"; no choice of steps could cost less than {expected.floor:.1%}" if expected.floor >= NEARLY_FREE else ""
+    return f"privacy costs {cost} of what can be learned ({low:.0%} to {high:.0%} on nine tables in ten){least}"
 
 
 def _help(facts: Facts, solver: Solver) -> Iterator[str]:
-    if prediction(facts, solver):
+    if prediction(facts, solver) and forecast_for(facts, solver).lost >= NEARLY_FREE:
         yield "What would help: " + "; ".join(f"{what}: about {cost:.0%}" for what, cost in _remedies(facts))
 
 

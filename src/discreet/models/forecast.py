@@ -209,8 +209,12 @@ class Forecast:
         )
         rows = next((other for other in self.over_n if other.n == 2 * row.n), None)
         budget = next((other for other in self.over_epsilon if math.isclose(other.epsilon, 2 * row.epsilon)), None)
-        others = [f"twice the rows it would cost {shown(rows.gap)}"] if rows else []
-        others += [f"twice the epsilon {shown(budget.gap)}"] if budget else []
+
+        def cost(other: ForecastRow) -> str:
+            return shown(other.gap) if other.gap < row.gap else "about as much"
+
+        others = [f"twice the rows it would cost {cost(rows)}"] if rows else []
+        others += [f"twice the epsilon {cost(budget)}"] if budget else []
         return f"{expected} With {' and with '.join(others)}." if others else expected
 
     @property

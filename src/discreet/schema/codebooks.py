@@ -385,6 +385,7 @@ _IDENTIFIER = (
     r"id|ids|uid|uuid|guid|key|name|surname|firstname|lastname|email|mail|phone|ssn|mrn|address|url|row|rownum"
 )
 _MOMENT = r"date|datetime|time|timestamp|day|month|dob|birthdate|created|updated"
+_DURATION = r"duration|in|to|since|until"  # time_in_hospital, time_to_event
 
 
 @dataclass(frozen=True)
@@ -405,8 +406,8 @@ def guess(name: str, stored: "Sequence[pa.DataType]" = ()) -> Guess:
     words = re.findall(r"[a-z]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower())
     if _matches(_IDENTIFIER, words):
         return Guess(note="its name looks like an identifier: list it in ignore, or as person")
-    if _matches(_MOMENT, words):
-        return Guess(note="its name looks like a date: list it in ignore, or store it as a number")
+    if _matches(_MOMENT, words) and not _matches(_DURATION, words):
+        return Guess(note="its name looks like a date: ignore full dates; months and weekdays are categories")
     named = next((kind for kind, pattern in _NAMES.items() if _matches(pattern, words)), None)
     numeric = bool(stored) and all(map(_is_numeric, stored))
     if numeric and named in (None, "range"):

@@ -660,12 +660,19 @@ def describe(kind: ColumnKind) -> Said:
         text = f"number, {ends.format(*kind.limits)}{_effect(kind)}{per}"
     elif isinstance(kind, Category):
         against = "" if kind.base is None else f"; against {kind.base}"
-        text = f"one of {_some(kind.categories)}{', or another' if kind.other else ''}{against}"
+        text = f"one of {_some(kind.categories)}{', or another' if kind.other else ''}{against}{_unlisted(kind)}"
     elif isinstance(kind, Ordinal):
         text = f"in order: {_some(kind.levels)}"
     else:
         text = f"true ({_some(kind.true)}) or false ({_some(kind.false)})"
     return Said(text, str(kind.missing))
+
+
+def _unlisted(kind: Category) -> str:
+    """Say what becomes of names that are not listed, where they have no feature of their own."""
+    if kind.other:
+        return ""
+    return "; any other value has no feature" if kind.base is None else f"; any other value counts as {kind.base}"
 
 
 def _effect(kind: Number) -> str:
