@@ -44,6 +44,14 @@ def test_the_frame_is_what_plain_formulas_say():
     assert made().cov_params().loc["age", "a_b|c<d>"] == 0.01
 
 
+def test_inflation_is_not_stated_where_it_contradicts_the_noise():
+    plain = made()
+    rest = plain.effects.covariance - plain.effects.privacy
+    frame = replace(plain, effects=replace(plain.effects, sampling=rest @ np.diag([1.1, 2.0, 0.5]))).frame
+    assert frame.inflation.isna().tolist() == [False, True, False]
+    assert frame.inflation["age"] >= 1
+
+
 def test_what_limits_may_do_is_a_cost_of_privacy():
     plain = made()
     bias = np.diag([0.02, 0.0, 0.0])

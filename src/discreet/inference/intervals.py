@@ -239,6 +239,8 @@ HIDDEN = 0.1
 """A combination of which more than this part lies in directions that noise hides is not shown."""
 LIMITED = 0.01
 """The same part for what it would be without privacy, where columns go farther than rows count in full."""
+OFF = 1.2
+"""A standard error without privacy that is so many times what is not noise in the one with privacy is not known."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -319,7 +321,8 @@ class Combinations:
         se, privacy = self.deviations(rows), self.privacy(rows)
         z = values / np.where(se > 0, se, np.nan)
         p = np.array([self.p_value(row, statistic) for row, statistic in zip(rows, z, strict=True)])
-        inflation = np.maximum(1.0, se / self.sampling(rows))
+        plain, rest = self.sampling(rows), np.sqrt(np.maximum(se**2 - privacy**2, 0.0))
+        inflation = np.where(plain > OFF * rest, np.nan, np.maximum(1.0, se / plain))
         return dict(zip(COLUMNS, (values, se, privacy, z, p, low, high, inflation), strict=True))
 
     def ends(self, row: Floats, level: float) -> tuple[float, float]:
