@@ -473,9 +473,9 @@ class Summary(Tabular, ColumnEffects):
 
 
 CAUTION = (
-    "Do not trust effects on counts with far-out values or strong overdispersion, nor those of a model that is wrong "
-    "where columns are far out: far-out rows count less there, which changes what is estimated. See docs/inference.md, "
-    "When not to trust it."
+    "Do not trust effects on counts that have extreme values or are strongly overdispersed, nor effects in a model that "
+    "is misspecified where columns take extreme values: such rows count less, which changes what is estimated. See "
+    "docs/inference.md, When not to trust it."
 )
 """When effects are not to be trusted: the first words of every summary, of the report's effects and of the page."""
 PRIVATE_ROWS = (
@@ -670,7 +670,7 @@ def why_not(model: Any) -> str | None:
             )
         return (
             "nothing was reserved for standard errors: fit again with inference='sandwich' (discreet fit --inference "
-            "sandwich); intervals() tells what the privacy noise alone did"
+            "sandwich); intervals() of an estimator, or discreet inspect, shows what the privacy noise alone did"
         )
     return None
 
