@@ -473,9 +473,9 @@ class Summary(Tabular, ColumnEffects):
 
 
 CAUTION = (
-    "Do not trust effects on counts that have extreme values or are strongly overdispersed, nor effects in a model that "
-    "is misspecified where columns take extreme values: such rows count less, which changes what is estimated. See "
-    "docs/inference.md, When not to trust it."
+    "Do not trust effects on counts that have extreme values or are strongly overdispersed, nor effects in a model "
+    "that is misspecified where columns take extreme values: such rows count less, which changes what is estimated. "
+    "See docs/inference.md, When not to trust it."
 )
 """When effects are not to be trusted: the first words of every summary, of the report's effects and of the page."""
 PRIVATE_ROWS = (

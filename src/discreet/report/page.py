@@ -158,7 +158,7 @@ def certificate_section(certificate: Certificate) -> str:
     )
     return (
         f'<h2 id="certificate-text">Certificate</h2>\n<p>{said}</p>\n<pre class="wrap">{escape(command)}</pre>\n'
-        f"<pre>{escape(certificate.text())}</pre>\n{_OPENING}{stored}</script>"
+        f'<pre class="wrap">{escape(certificate.text())}</pre>\n{_OPENING}{stored}</script>'
     )
 
 

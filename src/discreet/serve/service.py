@@ -171,9 +171,11 @@ class Service:
         def admit(at: sqlite3.Connection, mine: list[Job]) -> None:
             allowed = allocations(at, person.name).get((person.name, name), 0.0)
             if not self._own(account, allowed, mine).charged(charge).is_within:
-                raise Conflict("your allocation of this data set does not allow this fit: ask for less, or its owner")
+                raise Conflict(
+                    "your allocation of this data set does not allow this fit: ask for less, or its owner for more"
+                )
             if not account.charged(charge).is_within:
-                raise Conflict("the data set's budget does not allow this fit: ask for less, or its owner")
+                raise Conflict("the data set's budget does not allow this fit: ask for less, or its owner for more")
 
         request = Request(
             name=person.name,
