@@ -415,7 +415,7 @@ def prediction(facts: Facts, solver: Solver) -> str:
 
 
 def _help(facts: Facts, solver: Solver) -> Iterator[str]:
-    if prediction(facts, solver) and forecast_for(facts, solver).lost >= NEARLY_FREE:
+    if isinstance(solver, Recipe) and prediction(facts, solver) and forecast_for(facts, solver).lost >= NEARLY_FREE:
         yield "What would help: " + "; ".join(f"{what}: about {cost:.0%}" for what, cost in _remedies(facts))
 
 
