@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import Bounds, DiscreetError, DPLogisticRegression, DPRidge, TableModel
-from discreet.accounting.certificate import Certificate
+from discreet.accounting.certificate import Certificate, at_most
 from discreet.accounting.events import Gaussian, Laplace, NonPrivate, PoissonSampled
 from discreet.accounting.pricing import epsilon_of
 from discreet.errors import AccountingError
@@ -272,3 +272,10 @@ def test_fields_with_a_type_are_refused_with_another(case):
 
 def _kind(value):
     return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value)
+
+
+@pytest.mark.parametrize(
+    ("delta", "shown"), [(4e-8, 4e-8), (1 / 45211**2, 4.9e-10), (2.7777777777777777e-8, 2.78e-8), (0.0, 0.0)]
+)
+def test_a_bound_that_is_shown_in_three_digits_is_not_below_the_claim(delta, shown):
+    assert at_most(delta) == shown >= delta

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import date
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any, Never, TypeGuard
 
@@ -683,6 +684,11 @@ def _joined(lines: Iterable[str]) -> str:
     return "\n".join("\\n".join(line.splitlines()) for line in lines)
 
 
+def at_most(value: float, digits: int = 3) -> float:
+    """Return a number of so many digits that is not below the value: a bound stays one when it is shown."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value))))
+
+
 def _claim_lines(certificate: "Certificate") -> list[str]:
     if not certificate.is_private:
         return ["  Guarantee     none: do not release this model"]
@@ -690,7 +696,7 @@ def _claim_lines(certificate: "Certificate") -> list[str]:
     return [
         f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
         f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",
-        f"                {factor:.4g} times as likely, up to a probability of {certificate.delta!r}.",
+        f"                {factor:.4g} times as likely, up to a probability of {at_most(certificate.delta):.3g}.",
     ]
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from html import escape
 from typing import NamedTuple
 
-from discreet.accounting.certificate import ESTIMATED_RANGES, MEANING, Certificate, Checked, checked_in
+from discreet.accounting.certificate import ESTIMATED_RANGES, MEANING, Certificate, Checked, at_most, checked_in
 from discreet.accounting.events import Event
 from discreet.budget import Neighbors
 from discreet.errors import Unsupported
@@ -59,7 +59,7 @@ def promise(certificate: Certificate) -> list[str]:
         return [f"Nothing: {'; '.join(certificate.reasons)}. Do not release this model."]
     factor = math.exp(min(certificate.epsilon, 700.0))
     unit, its = ("row", "it") if certificate.unit == "record" else ("person", "all of that person's rows")
-    slack = f", up to a probability of {number(certificate.delta, 2)}" if certificate.delta else ""
+    slack = f", up to a probability of {number(at_most(certificate.delta), 3)}" if certificate.delta else ""
     return [
         f"Take any one {unit} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
         f"no outcome would have become more than {factor:.3g} times more or less likely{slack}.",
