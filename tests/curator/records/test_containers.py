@@ -10,6 +10,7 @@ from scipy import sparse
 from discreet import Bounds, DPLogisticRegression
 from discreet.curator.records.admission import as_array, class_indices, container_of, grouping
 from discreet.errors import DiscreetError
+from discreet.testing import seeded
 from tests.covering import covering
 
 pa = pytest.importorskip("pyarrow")
@@ -146,3 +147,25 @@ def test_a_polars_column_keeps_the_type_that_it_declares(cells, dtype):
 @pytest.mark.parametrize("last", [[1.0], [[1.0]], [np.zeros(3)]])
 def test_what_a_cell_of_a_list_holds_does_not_decide_the_table_s_shape(last):
     assert as_array([[[0.5]], [[0.2]], last]).shape == (3, 1)
+
+
+def test_masked_cells_are_nothing_whatever_stands_beneath():
+    rng = np.random.default_rng(0)
+    X, y, w = rng.uniform(-1, 1, (300, 2)), rng.integers(0, 2, 300), rng.uniform(0, 2, 300)
+    hidden = rng.random(300) < 0.2
+    bounds = Bounds(1.0, classes=(0, 1), weights=(0, 2))
+
+    def coefficients(X, y, w):
+        model = DPLogisticRegression(1.0, 1e-7, bounds=bounds, ledger=False)
+        with seeded(0):
+            return model.fit(X, y, sample_weight=w).coef_
+
+    cells = np.zeros((300, 2), dtype=bool)
+    cells[:, 1] = hidden
+    plain = coefficients(np.where(cells, np.nan, X), y, w)
+    assert np.array_equal(coefficients(np.ma.masked_array(X, mask=cells), y, w), plain)
+    lost = np.where(hidden, None, y.astype(object))
+    assert np.array_equal(coefficients(X, np.ma.masked_array(y, mask=hidden), w), coefficients(X, lost, w))
+    assert np.array_equal(
+        coefficients(X, y, np.ma.masked_array(w, mask=hidden)), coefficients(X, y, np.where(hidden, np.nan, w))
+    )

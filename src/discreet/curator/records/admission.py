@@ -42,7 +42,12 @@ ELSEWHERE = (
 
 
 def container_of(X: Table) -> Table:
-    """Return X, as a data frame of the same columns where it is another library's table (Arrow, polars)."""
+    """Return X, as a data frame of the same columns where it is another library's table (Arrow, polars).
+
+    Of a masked array, masked cells are nothing: what stands beneath the mask is not read as data.
+    """
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.names is None:
+        return _unmasked(X)
     if is_dask(X) or getattr(X, "elsewhere", None) is not None:
         raise Unsupported(ELSEWHERE)
     if hasattr(X, "iloc") or isinstance(X, np.ndarray) or is_sparse(X):
@@ -50,6 +55,13 @@ def container_of(X: Table) -> Table:
     if type(X).__name__ == "LazyFrame":
         raise Unsupported("a lazy frame has no rows yet: pass X.collect()")
     return _from_arrow(X) if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__") else X
+
+
+def _unmasked(X: "np.ma.MaskedArray[Any, Any]") -> Array:
+    """Return an array of objects, None where a cell is masked: the same type whatever the mask is."""
+    cells: Array = np.array(X.data, dtype=object)
+    cells[np.ma.getmaskarray(X)] = None
+    return cells
 
 
 def _from_arrow(table: Table) -> Table:
@@ -417,6 +429,7 @@ def numbers(values: Table) -> Floats:
             with np.errstate(all="ignore"):
                 return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
         values = values.to_numpy(dtype=object)
+    values = container_of(values) if isinstance(values, np.ma.MaskedArray) else values
     array = values if isinstance(values, np.ndarray) else as_array(values)
     if array.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # a cast that overflows would warn, and a warning is an answer
