@@ -81,9 +81,10 @@ from discreet.solvers.calibration import (
     predictor_coordinates,
     released_constant,
 )
+from discreet.solvers.decrease import best_constant_along, kept_of
 from discreet.solvers.propagation import affine, left_of_start
 from discreet.solvers.shrinkage import bend_of, curved, garrote, kept, mean_squares, noise_in, shrunk
-from discreet.solvers.signal import Signal
+from discreet.solvers.signal import PRIVATE_N, Signal
 from discreet.solvers.traces import CalibratedTrace, DescentTrace, Noise, Spectrum, StageTrace, margins_of
 from discreet.typing import Floats
 
@@ -633,6 +634,8 @@ class Preconditioned:
         by (``calibration``): steps start there, not at 0. None is asked where the fit was given a start.
     denoise : bool, default=False
         Shrink what the solver found by what is noise in it (``shrinkage``). Free.
+    weigh : bool, default=False
+        Keep of the way of gradient descent what its gradients say that it gained (``decrease``). Free.
 
     Examples
     --------
@@ -658,6 +661,7 @@ class Preconditioned:
     shift_share: Share = 0.05
     start_share: Weight = 0.0
     denoise: bool = False
+    weigh: bool = False
     name: ClassVar[str] = "preconditioned"
 
     def __post_init__(self) -> None:
@@ -826,7 +830,7 @@ class Preconditioned:
             if start is not None:
                 curator.start_at(start)
             pulled, smooth = self._penalty(penalty, recoding, admitted), penalty.ridge
-            inner = self.solver.solve(curator, pulled, progress)
+            inner = self._for_count(n, admitted).solve(curator, pulled, progress)
             inner, doubt = self._shrunk(inner, curator, admitted, penalty, pulled, estimate, constant)
             extra: Floats | float = constant_noise * left_of(inner.trace, curator)
             if not smooth and admitted.intercept:  # corners may keep a wrong center
@@ -870,6 +874,8 @@ class Preconditioned:
 
         ``pulled`` is the penalty in the solver's coordinates.
         """
+        if self.weigh and isinstance(found.trace, DescentTrace):
+            return self._weighed(found, found.trace, curator, admitted, penalty, pulled), None
         if not self.denoise:
             return found, None
         middle, spectrum = None, None if estimate is None else estimate.spectrum
@@ -883,6 +889,30 @@ class Preconditioned:
         weak, moves = penalty.strong_convexity < WEAK, self._moves_intercept(curator, admitted, penalty)
         left = shrunk(found, curator, seen, intercept=not (moves and weak))
         return left, seen.intercept if weak else None
+
+    def _for_count(self, n: float, admitted: Domain) -> Solver:
+        """Return the solver, its steps as much shorter as fewer records were counted than it was chosen for."""
+        fewer = 1.0 if admitted.n is not None else min(1.0, n / PRIVATE_N)
+        if not (self.weigh and fewer < 1.0 and hasattr(self.solver, "relative_step")):
+            return self.solver
+        return replace(self.solver, relative_step=fewer * self.solver.relative_step)  # type: ignore[type-var]
+
+    @staticmethod
+    def _weighed(
+        found: Solution, trace: DescentTrace, curator: "Curator", admitted: Domain, penalty: Penalty, pulled: Penalty
+    ) -> Solution:
+        """Go back from what steps found to the best constant as far as their gradients say that it is noise."""
+        if trace.decrease is None:
+            return found
+        w, is_asked = found.coefficients, admitted.start is None
+        intercept = admitted.intercept
+        part = kept_of(w, trace, trace.decrease, curator, pulled, intercept=intercept)
+        nothing = curator.domain.starting_point
+        if intercept and is_asked:
+            nothing[-1] = w[-1]
+            constant = best_constant_along(trace.decrease, curator, trace, penalty.strong_convexity)
+            nothing[-1] = w[-1] if constant is None else constant
+        return replace(found, coefficients=nothing + part * (w - nothing))
 
     def _moves_intercept(self, curator: "Curator", admitted: Domain, penalty: Penalty) -> bool:
         """Say whether a mean of residuals moves the intercept at last."""

@@ -36,7 +36,9 @@ from discreet.solvers.base import (
     project,
     public_count,
 )
+from discreet.solvers.decrease import Decrease
 from discreet.solvers.gradient_loop import Descent
+from discreet.solvers.traces import Noise
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -92,12 +94,18 @@ class GradientDescent(Descent):
         domain, loss, n = curator.domain, curator.loss, public_count(curator)
         clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
         path = self.path(domain.starting_point, eta, penalty)
+        noise = Noise.of(curator, "noisy_gradient").deviation(clip) / n
+        decrease = Decrease(noise, penalty) if noise > 0 else None
         etas = self.steps_for(domain, loss)
         for t in progress(range(self.n_steps)):
             v = path.ahead()
             g = curator.noisy_gradient(v, clip=clip) / n
             path.move(v, project(penalty.prox(v - etas[t] * g, float(etas[t])), self.radius))
-        return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n))
+            if decrease is not None:
+                decrease.add(v, g, path.w, float(etas[t]), float(path.momenta[t]))
+        if decrease is not None:
+            decrease.end(path.average)
+        return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n, decrease))
 
     @classmethod
     def lecture(cls, domain: Domain, loss: Loss, *, n_steps: int, radius: float, budget: Budget) -> Self:

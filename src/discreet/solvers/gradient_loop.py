@@ -41,6 +41,7 @@ from discreet.typing import Floats
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
+    from discreet.solvers.decrease import Decrease
 
 
 SCHEDULES = ("constant", "sqrt", "inverse", "linear", "cosine")
@@ -284,10 +285,17 @@ class Descent(OpenSteps):
         )  # fmt: skip
 
     def trace(
-        self, curator: "Curator", penalty: Penalty, path: Path, step: float, clip: float, count: float
+        self,
+        curator: "Curator",
+        penalty: Penalty,
+        path: Path,
+        step: float,
+        clip: float,
+        count: float,
+        decrease: "Decrease | None" = None,
     ) -> DescentTrace | None:
         """Return what a run did whose sums were over ``count`` records; None where steps differ: no figure is known."""
         if self.step_schedule != "constant":
             return None
         noise, shrink = Noise.of(curator, "noisy_gradient"), 1.0 / (1.0 + step * penalty.strong_convexity)
-        return DescentTrace(path.w.shape, step, clip, count, path.momenta, path.weights, noise, shrink)
+        return DescentTrace(path.w.shape, step, clip, count, path.momenta, path.weights, noise, shrink, decrease)

@@ -541,7 +541,7 @@ def wide_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> P
         relative_step=facts.value("wide.step"),
         radius=LARGEST,
     )
-    return Preconditioned(method(steps), "declared", constant=facts.value("wide.constant"))
+    return Preconditioned(method(steps), "declared", constant=facts.value("wide.constant"), weigh=True)
 
 
 def plain_steps(facts: Facts) -> "GradientDescent":

@@ -45,6 +45,7 @@ from discreet.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
+    from discreet.solvers.decrease import Decrease
 
 POINTS = 256
 LEAST_LENGTH, LARGEST_FACTOR = 0.2, 16.0
@@ -264,7 +265,7 @@ class DescentTrace:
     """Steps on noisy mean gradients, each a sum over ``count`` records; ``shrink`` is a penalty's prox.
 
     The deviations are a bound, for a loss that is flat but for its penalty: its curvature is not public. It is wide
-    where the loss is curved, and takes steps to be stable (eta H <= 1).
+    where the loss is curved, and takes steps to be stable (eta H <= 1). ``decrease`` is what they gained, by gradients.
     """
 
     shape: tuple[int, ...]
@@ -275,6 +276,7 @@ class DescentTrace:
     averages: Floats
     noise: Noise
     shrink: float = 1.0
+    decrease: "Decrease | None" = None
 
     def deviations(self) -> Floats:
         """Return what independent noise in every step adds up to."""

@@ -1,0 +1,57 @@
+"""What gradients say that steps gained: unbiased, with the deviation it states, and the part that is kept."""
+
+import numpy as np
+import pytest
+
+from discreet.penalties import L1, L2, ElasticNet, NoPenalty
+from discreet.solvers.decrease import Decrease, expected_gain
+from discreet.solvers.gradient_loop import Path
+
+P, STEPS, STEP, NOISE = 40, 25, 0.3, 0.2
+BENDS = np.geomspace(0.01, 3.0, P)
+"""Of a quadratic F(x) = sum of BENDS (x - BEST)^2 / 2."""
+BEST = np.where(np.arange(P) % 3 == 0, 1.0, 0.0)
+
+
+def loss(x: np.ndarray) -> float:
+    return float(BENDS @ np.square(x - BEST)) / 2.0
+
+
+def run(penalty, seed: int, noise: float = NOISE) -> tuple[float, float, float]:
+    """Return the true decrease, what the gradients say, and its variance."""
+    rng = np.random.default_rng(seed)
+    path = Path(np.zeros(P), STEPS, momentum="nesterov", average="last", step=STEP)
+    found = Decrease(noise, penalty)
+    for t in range(STEPS):
+        x = path.ahead()
+        g = BENDS * (x - BEST) + noise * rng.normal(size=P)
+        path.move(x, penalty.prox(x - STEP * g, STEP))
+        found.add(x, g, path.w, STEP, float(path.momenta[t]))
+    found.end(path.average)
+    return loss(np.zeros(P)) - loss(path.w), float(found.value.sum()), float(found.variance.sum())
+
+
+@pytest.mark.parametrize(
+    "penalty", [NoPenalty(), L2(0.5), L1(0.05), ElasticNet(0.05, 0.3)], ids=lambda one: type(one).__name__
+)
+def test_the_decrease_is_unbiased_and_varies_as_stated(penalty):
+    true, shown, variance = np.array([run(penalty, seed) for seed in range(200)]).T
+    missed = shown - true
+    error = missed.std() / np.sqrt(len(missed))
+    assert abs(missed.mean()) < 4.0 * error + 0.02 * abs(true.mean())  # of the last step one end alone is known
+    assert 0.75 < missed.var() / variance.mean() < 1.3
+
+
+def test_without_noise_it_is_the_decrease_but_for_the_last_step():
+    true, shown, variance = run(NoPenalty(), 0, noise=0.0)
+    assert variance == 0.0
+    assert shown == pytest.approx(true, rel=0.01)
+
+
+def test_a_gain_that_does_not_stand_out_is_hardly_expected():
+    assert expected_gain(-0.01, 0.01, 0.7) < 1e-3
+    assert expected_gain(0.1, 0.01, 0.7) == pytest.approx(0.1, abs=1e-3)
+    assert expected_gain(-50.0, 1.0, 0.7) < 0.03
+    assert 0.2 < expected_gain(0.0, 100.0, 0.7) < 0.35  # nothing is known: half of all there is, in three of four cases
+    assert expected_gain(5.0, 0.01, 0.7) == pytest.approx(0.7, abs=0.01)
+    assert all(np.isfinite(expected_gain(shown, 1e-3, 0.7)) for shown in (-1e3, -1.0, 0.0, 1.0, 1e3))
