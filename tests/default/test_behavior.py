@@ -209,6 +209,26 @@ def test_directions_in_which_rows_hardly_vary_are_learned():
     assert found[0] > 0.75 > 0.5 > found[1]
 
 
+RECORDS = [(150, "auto", True), (1500, "auto", False), (150, Recipe(), False)]
+
+
+@pytest.mark.parametrize(("n", "solver", "follows"), RECORDS)
+def test_settings_follow_a_count_of_far_fewer_records_than_they_were_chosen_for(n, solver, follows, monkeypatch):
+    ran, chosen = [], Recipe._for_count
+
+    def kept(self, *facts):
+        ran.append((self, chosen(self, *facts)))
+        return ran[-1][1]
+
+    monkeypatch.setattr(Recipe, "_for_count", kept)
+    known = {"bounds": 1.0, "target": (-1, 1), "solver": solver, "neighbors": "add_remove", "ledger": False}
+    fitted(DPLinearRegression(1.0, 1e-6, **known), *tilted(n, 0.4))
+    ((planned, taken),) = ran
+    assert (taken is not planned) == follows
+    assert taken.n_steps == planned.n_steps  # what is asked is the plan's
+    assert not follows or (planned.coordinates, taken.coordinates) == ("full", "declared")
+
+
 # --- where there is nothing to learn, or a target's range says little about
 
 TARGETS = {

@@ -151,8 +151,11 @@ KNOWN = [
     Case("numbers", 2600, 500, epsilon=0.1),
     Case("rare labels", 500, 20, epsilon=0.1, relation="zero_out"),
     Case("counts", 1000, 30, epsilon=0.3),
+    Case("labels", 100, 3, epsilon=0.3, relation="add_remove"),
+    Case("numbers", 200, 3, relation="add_remove"),
+    Case("counts", 100, 10, epsilon=0.3, relation="add_remove"),
 ]
-"""Where a default may easily take steps that are too long."""
+"""Where a default may easily take steps that are too long, or for more records than there are."""
 
 
 @pytest.mark.whole

@@ -80,6 +80,7 @@ from discreet.solvers.base import (
     AuditCase,
     Progress,
     Solution,
+    count_noise,
     count_release,
     on_one_thread,
     project,
@@ -115,6 +116,8 @@ from discreet.solvers.coordinates import (
 )
 from discreet.solvers.propagation import affine, average_weights
 from discreet.solvers.settings import LARGEST
+from discreet.solvers.shrinkage import HIDDEN
+from discreet.solvers.signal import PRIVATE_N
 from discreet.solvers.traces import (
     CalibratedTrace,
     ContrastsTrace,
@@ -138,6 +141,8 @@ SLACK = 4.0
 """Rows up to so many times the radius add as much to a clipped step as one at the radius; longer ones less."""
 CALIBRATIONS = 2
 """Gradients of a calibration: the second corrects what the predictor's unknown law did to the first."""
+FEWER = 0.5
+"""Settings follow the released count where it is below this part of what stood for a private n."""
 EQUAL = 0.25
 """The part of the Newton steps' share that is divided equally."""
 
@@ -340,41 +345,65 @@ class Recipe:
 
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Estimate coordinates, take the clipped steps, calibrate, take the weighted steps."""
-        admitted, loss = curator.domain, curator.loss
-        with on_one_thread(admitted.n_features):
-            n, classes = public_count(curator), None
-            counts = self._counts_classes(admitted, loss)
-            if counts and loss.n_outputs == 1:
-                classes = released_shares(curator, n, noises(curator, "noisy_coordinate_gradient")[0])
-            rows = self._rows(curator, admitted, penalty, n)
-            if counts and classes is None:
-                classes = released_shares(curator, n, noises(curator, "noisy_gradient")[0])
-            loss = loss.with_target_scale(rows.target.scale) if loss.movable_target else loss
-            rows = self._started(loss, rows, penalty, admitted, classes)
+        with on_one_thread(curator.domain.n_features):
+            n = public_count(curator)
+            return self._for_count(curator, penalty, n)._solve(curator, penalty, progress, n)
+
+    def _for_count(self, curator: "Curator", penalty: Penalty, n: float) -> "Recipe":
+        """Return the table's recipe for the fewest records that a count is compatible with, where these are far fewer.
+
+        Its steps and their noise are planned; what is made of them, and what of the plan is not asked, is free.
+        """
+        from discreet.default.table import Facts, recipe_for
+
+        domain = curator.domain
+        if domain.n is not None or n >= FEWER * PRIVATE_N or not curator.noise_multiplier:
+            return self
+        facts = Facts(domain, curator.loss, penalty, curator.budget)
+        if self != recipe_for(facts):
+            return self
+        least = max(1, round(n - HIDDEN * count_noise(curator)))
+        fewer = recipe_for(replace(facts, domain=replace(domain, n=least)))
+        shares = replace(self.shares, target=min(self.shares.target, fewer.shares.target))
+        kept = {name: getattr(self, name) for name in ("n_steps", "target_looks")}
+        kept |= {name: getattr(self, name) * bool(getattr(fewer, name)) for name in ("n_travel", "n_newton")}
+        return replace(fewer, shares=shares, **kept)
+
+    def _solve(self, curator: "Curator", penalty: Penalty, progress: Progress, n: float) -> Solution:
+        """Take the steps of these settings; the number of records is n."""
+        admitted, loss, classes = curator.domain, curator.loss, None
+        counts = self._counts_classes(admitted, loss)
+        if counts and loss.n_outputs == 1:
+            classes = released_shares(curator, n, noises(curator, "noisy_coordinate_gradient")[0])
+        rows = self._rows(curator, admitted, penalty, n)
+        if counts and classes is None:
+            classes = released_shares(curator, n, noises(curator, "noisy_gradient")[0])
+        loss = loss.with_target_scale(rows.target.scale) if loss.movable_target else loss
+        rows = self._started(loss, rows, penalty, admitted, classes)
+        if steps_query(loss) == "noisy_weighted_gradient":
+            rows = replace(rows, recoding=self._whole(rows.recoding, rows.length, admitted))
+        curator.recode(rows.recoding, loss=loss.widened(1.0))
+        pull = ridge_in(penalty, rows.recoding, admitted)
+        if pull is not None:
+            weight = slope_left(loss, self.clip)
+            rows = replace(rows, pull=Quadratic(pull.linear, pull.offset, weight * pull.strength))
+        found, steps, evidence = self._clipped_steps(curator, rows, admitted, n, progress)
+        if self._calibrates(loss):
+            unknowns = self._calibration(curator, loss, rows, penalty, found, steps, evidence, n)
+            recoding, gradient_at = unknowns.recoding, partial(curator.noisy_gradient, clip=unknowns.clip)
             if steps_query(loss) == "noisy_weighted_gradient":
-                rows = replace(rows, recoding=self._whole(rows.recoding, rows.length, admitted))
-            curator.recode(rows.recoding, loss=loss.widened(1.0))
-            pull = ridge_in(penalty, rows.recoding, admitted)
-            if pull is not None:
-                weight = slope_left(loss, self.clip)
-                rows = replace(rows, pull=Quadratic(pull.linear, pull.offset, weight * pull.strength))
-            found, steps, evidence = self._clipped_steps(curator, rows, admitted, n, progress)
-            if self._calibrates(loss):
-                unknowns = self._calibration(curator, loss, rows, penalty, found, steps, evidence, n)
-                recoding, gradient_at = unknowns.recoding, partial(curator.noisy_gradient, clip=unknowns.clip)
-                if steps_query(loss) == "noisy_weighted_gradient":
-                    assert recoding.reach is not None
-                    gradient_at = partial(curator.noisy_weighted_gradient, clip=unknowns.clip, reach=recoding.reach)
-                    recoding = self._whole(recoding, recoding.reach, admitted)
-                with curator.recoded(recoding, loss=loss):
-                    for _ in unknowns.noises:
-                        unknowns.add(gradient_at(unknowns.theta) / n)
-                found = _rescaled(found, unknowns.result())
-            if not penalty.ridge:
-                found = replace(found, coefficients=self._inside(loss, rows, penalty, found, admitted))
-            if self._travels(loss) or self.n_newton:
-                found = self._weighted_steps(curator, loss, rows, penalty, found, admitted, n)
-            return found
+                assert recoding.reach is not None
+                gradient_at = partial(curator.noisy_weighted_gradient, clip=unknowns.clip, reach=recoding.reach)
+                recoding = self._whole(recoding, recoding.reach, admitted)
+            with curator.recoded(recoding, loss=loss):
+                for _ in unknowns.noises:
+                    unknowns.add(gradient_at(unknowns.theta) / n)
+            found = _rescaled(found, unknowns.result())
+        if not penalty.ridge:
+            found = replace(found, coefficients=self._inside(loss, rows, penalty, found, admitted))
+        if self._travels(loss) or self.n_newton:
+            found = self._weighted_steps(curator, loss, rows, penalty, found, admitted, n)
+        return found
 
     def _rows(self, curator: "Curator", domain: Domain, penalty: Penalty, n: float) -> Rows:
         """Estimate the coordinates in which steps are taken."""

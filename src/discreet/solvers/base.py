@@ -282,12 +282,17 @@ def public_count(curator: "Curator") -> float:
     domain = curator.domain
     if domain.n is not None and not domain.weighted:
         return float(domain.n)
-    query, count = "noisy_weight" if domain.weighted else "noisy_count", domain.count
+    count = domain.count
     if count is None:
         count = curator.noisy_weight() if domain.weighted else curator.noisy_count()
+    return max(1.0, count, 2.0 * count_noise(curator))
+
+
+def count_noise(curator: "Curator") -> float:
+    """Return the deviation of the noise in a private count, or sum of weights; 0 where the plan asks for none."""
+    query = "noisy_weight" if curator.domain.weighted else "noisy_count"
     unit = curator.noise_multiplier * (math.sqrt(2.0) if curator.budget.is_pure else 1.0)
-    noise = max((unit * each.relative_noise for each in curator.plan.releases if each.query == query), default=0.0)
-    return max(1.0, count, 2.0 * noise)
+    return max((unit * each.relative_noise for each in curator.plan.releases if each.query == query), default=0.0)
 
 
 def refuse_weights(domain: Domain) -> None:

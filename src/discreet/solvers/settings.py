@@ -530,7 +530,8 @@ def few_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]", *, ep
 def wide_steps(facts: Facts, method: "Callable[[GradientDescent], Solver]") -> Preconditioned:
     """Return safe steps with Nesterov's momentum for sparse or very wide records, whose rows have a measured length.
 
-    A row that is no longer than a typical one has the noise of its own length only, never that of all p columns.
+    A row that is no longer than a typical one has the noise of its own length only, never that of all p columns. What
+    steps found is kept as far as their gradients say that it gained (``decrease``).
     """
     from discreet.solvers.gd import GradientDescent
 
