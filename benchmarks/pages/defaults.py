@@ -28,7 +28,7 @@ def markdown(runs: Runs) -> str:
                     _worst(cells),
                     "",
                 ]
-                parts += [_variations(cells), ""] if any(set(cell.excess) - set(SOLVERS) for cell in cells) else []
+                parts += [_variations(cells), ""] if any(set(cell.values) - set(SOLVERS) for cell in cells) else []
     return "\n".join(parts).rstrip()
 
 
@@ -37,13 +37,18 @@ def summary(cells: Cells) -> str:
     worst = max(cells, key=Compared.ratio)
     return (
         f"{len(cells)} cells of {len({cell.problem for cell in cells})} problems: the default is within {NEAR:g} times "
-        f"the best solver by name in {_share(cells)} of them, at worst at {worst.ratio():.3g} times "
-        f"({_name(worst)}), and worse than the trivial predictor in {_count(cells)}."
+        f"the best solver by name in {_share(cells)} of them, beyond that in {sum(cell.is_beyond for cell in cells)}, "
+        f"by more than two standard errors in {sum(cell.is_clear for cell in cells)}, at worst at {_ratio(worst)} "
+        f"times ({_name(worst)}), and worse than the trivial predictor in {_count(cells)}."
     )
 
 
+def _ratio(cell: Compared) -> str:
+    return f"{cell.ratio():.3g} ± {cell.ratio_error():.2g}"
+
+
 def _share(cells: Cells) -> str:
-    return f"{100 * fmean(cell.ratio() <= NEAR for cell in cells):.0f} %"
+    return f"{100 * fmean(not cell.is_beyond for cell in cells):.0f} %"
 
 
 def _count(cells: Cells) -> int:
@@ -65,26 +70,28 @@ def _groups(cells: Cells) -> str:
         "strength": lambda cell: cell.facts["strength"],
     }
     lines = [
-        f"| cells | number | within {NEAR:g} x | median ratio | worst ratio | worse than trivial |",
-        "|---" * 6 + "|",
+        f"| cells | number | within {NEAR:g} x | clearly beyond | median ratio | worst ratio | worse than trivial |",
+        "|---" * 7 + "|",
     ]
     for key, of in keys.items():
         for value in dict.fromkeys(map(of, cells)):
             some = [cell for cell in cells if of(cell) == value]
             ratios = [cell.ratio() for cell in some]
-            figures = f"{_share(some)} | {median(ratios):.2f} | {max(ratios):.3g} | {_count(some)}"
+            clear = sum(cell.is_clear for cell in some)
+            figures = f"{_share(some)} | {clear} | {median(ratios):.2f} | {max(ratios):.3g} | {_count(some)}"
             lines.append(f"| {key} {value} | {len(some)} | {figures} |")
     return "\n".join(lines)
 
 
 def _worst(cells: Cells) -> str:
-    """Return the cells with the largest ratios, with what is known of them."""
+    """Return the cells with the largest ratios, clear ones first, with what is known of them."""
     lines = ["| cell | ratio | best | excess of auto | of the best | of trivial | facts |", "|---" * 7 + "|"]
-    for cell in sorted(cells, key=Compared.ratio, reverse=True)[:WORST]:
+    for cell in sorted(cells, key=lambda cell: (cell.is_clear, cell.ratio()), reverse=True)[:WORST]:
         facts = ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
                           for name, value in cell.facts.items())  # fmt: skip
-        mine, best = cell.excess["auto"], cell.excess[cell.best]
-        figures = f"{cell.ratio():.3g} | {cell.best} | {mine:.3g} | {best:.3g} | {cell.trivial:.3g}"
+        mine, best = cell.excess("auto"), cell.least
+        told = _ratio(cell) if cell.is_clear else f"{_ratio(cell)}, not clear"
+        figures = f"{told} | {cell.best} | {mine:.3g} | {best:.3g} | {cell.trivial:.3g}"
         lines.append(f"| {_name(cell)} | {figures} | {facts} |")
     return "\n".join(lines)
 
@@ -92,8 +99,8 @@ def _worst(cells: Cells) -> str:
 def _variations(cells: Cells) -> str:
     """Return, for each variation, its excess over the default's: the geometric mean, and how often it is better."""
     lines = ["| variation | cells | excess, times the default's | better in | worse by half in |", "|---" * 5 + "|"]
-    for name in dict.fromkeys(name for cell in cells for name in cell.excess if name not in SOLVERS):
-        ratios = [cell.ratio(name) / cell.ratio() for cell in cells if name in cell.excess]
+    for name in dict.fromkeys(name for cell in cells for name in cell.values if name not in SOLVERS):
+        ratios = [cell.ratio(name) / cell.ratio() for cell in cells if name in cell.values]
         mean = math.exp(fmean(map(math.log, ratios)))
         better, worse = fmean(one < 1.0 for one in ratios), fmean(one > NEAR for one in ratios)
         lines.append(f"| {name} | {len(ratios)} | {mean:.2f} | {100 * better:.0f} % | {100 * worse:.0f} % |")
