@@ -360,3 +360,15 @@ def test_skewed_counts_are_learned(epsilon, least):
     with seeded(0):
         private, free = (DPPoissonRegressor(e, bounds=1.0, target=(0, 30)).fit(X, y) for e in (epsilon, math.inf))
     assert trivial - deviance(private) > least * (trivial - deviance(free))
+
+
+@pytest.mark.parametrize("rate", [0.5, 3.0])
+def test_the_mean_of_few_counts_is_found(rate):
+    """The noise of the mean of all that counts may be is larger than most means: one answer is shorter."""
+    rng, found = np.random.default_rng(0), []
+    for seed in range(4):
+        X, y = rng.uniform(-1, 1, (600, 5)), np.minimum(rng.poisson(rate, 600), 20.0 * rate)
+        model = DPPoissonRegressor(0.1, 1e-6, bounds=1.0, target=(0.0, 20.0 * rate), neighbors="zero_out", ledger=False)
+        means = np.log(fitted(model, X, y, seed).predict(X))
+        found.append(np.mean(np.exp(means) - y * means) - y.mean() * (1.0 - math.log(y.mean())))
+    assert np.mean(found) < 0.06 * max(1.0, rate)

@@ -118,6 +118,11 @@ FORMS = (
         "rows of sparse or very wide records have the noise of their own length only",
     ),
     Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
+    Form(
+        "gd",
+        lambda f: f.loss.log_link and LOOKED_FOR <= f.signal.total < LEAST_MEAN,
+        "counts start from a mean that one short answer tells, where noise hides the mean of all that they may be",
+    ),
     Form("recipe", lambda f: f.is_weak, "the signal is too weak to estimate coordinates", "declared"),
     Form("recipe", lambda f: f.is_middling, "the signal is too weak to estimate a covariance", "diagonal"),
     Form("recipe", lambda f: True, "estimating the mean and covariance first improves accuracy", "full"),
