@@ -120,7 +120,7 @@ FORMS = (
     Form("gd", lambda f: not f.is_recipe, "full gradients serve any penalty and any records"),
     Form(
         "gd",
-        lambda f: f.loss.log_link and LOOKED_FOR <= f.signal.total < LEAST_MEAN,
+        lambda f: f.loss.log_link and f.domain.intercept and LOOKED_FOR <= f.signal.total < LEAST_MEAN,
         "counts start from a mean that one short answer tells, where noise hides the mean of all that they may be",
     ),
     Form("recipe", lambda f: f.is_weak, "the signal is too weak to estimate coordinates", "declared"),
