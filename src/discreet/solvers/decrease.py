@@ -132,7 +132,9 @@ def best_constant_along(decrease: Decrease, curator: "Curator", trace: "DescentT
     """
     loss, domain = curator.loss, curator.domain
     typical = domain.typical
-    if typical is None or typical.norm is None or loss.n_outputs > 1 or not (loss.sigmoid_link or loss.movable_target):
+    if typical is None or typical.norm is None or loss.n_outputs > 1 or domain.grouped:  # a person's rows are one sum
+        return None
+    if not (loss.sigmoid_link or loss.movable_target):
         return None
     most, square = trace.clip / typical.norm, float(mean_squares(domain)[:-1].mean())
     shares, precisions = [], []
