@@ -1,6 +1,6 @@
 """``python -m benchmarks shown``: are effects shown as often as ``forecast_effects`` says?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,10 @@ from discreet.curator import use_entropy
 from discreet.errors import Unsupported
 from discreet.models import ExpectedEffect
 
-HEAD = ("| design | yes/no column: forecast (shown) | numbers: forecast (shown) |", "|---|---:|---:|")
+HEAD = (
+    "| design | yes/no column: forecast (shown) | numbers: forecast (shown) | undeclared |",
+    "|---|---:|---:|---:|",
+)
 FRESH = 21
 """The first seed that no rule was chosen on."""
 HIGH = 20.0
@@ -30,11 +33,19 @@ TARGETS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 MODELS = {"logistic": 6, "linear": 4, "poisson": 10, "huber": 4, "softmax": 6}
 """Models, and how many times the least signal their tables have at least."""
+STRENGTHS = {"logistic": (0.0, 1.0, 2.0, 3.0, 6.0), "softmax": (0.0, 1.0, 2.0, 3.0), "poisson": (0.0, 0.7, 1.4)}
+FILLS = (1.0, 0.3, 0.1, 0.03)
+NEAR = 0.15
+"""Chances that are so near to shares of tables are right."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """A law of tables with numbers and one yes/no column, near the least signal at which effects are shown."""
+    """A law of tables with numbers and one yes/no column, near the least signal at which effects are shown.
+
+    ``strength`` is the deviation of the margins; NaN: all effects are alike, and moderate. Numbers fill the part
+    ``fill`` of their ranges.
+    """
 
     model: str
     rows: int
@@ -43,12 +54,16 @@ class Design:
     relation: str
     cell: float
     mean: float
+    strength: float = np.nan
+    fill: float = 1.0
 
     @property
     def name(self) -> str:
         """Name what the design is about."""
         facts = f"{self.rows:,} x {self.columns}, epsilon {self.epsilon:g}, {self.relation}, cell {self.cell:g}"
-        return f"{self.model}, {facts}" + ("" if np.isnan(self.mean) else f", mean {self.mean:g}")
+        mean = "" if np.isnan(self.mean) else f", mean {self.mean:g}"
+        hard = "" if np.isnan(self.strength) else f", strength {self.strength:g}, fill {self.fill:g}"
+        return f"{self.model}, {facts}{mean}{hard}"
 
     def estimator(self, **words: object) -> object:
         """Return the estimator with declared bounds."""
@@ -62,18 +77,27 @@ class Design:
         """Draw a table: half of the numbers fill their ranges evenly, half are normal; effects go either way."""
         X = rng.uniform(-1.0, 1.0, (self.rows, self.columns))
         X[:, 1::2] = np.clip(rng.normal(0.0, 0.33, X[:, 1::2].shape), -1.0, 1.0)
+        X *= self.fill
         X[:, 0] = rng.random(self.rows) < self.cell
         margins = X @ (0.8 / np.sqrt(self.columns) * rng.choice([-1.0, 1.0], self.columns))
+        if not np.isnan(self.strength):
+            effects = rng.uniform(0.3, 1.0, self.columns) * rng.choice([-1.0, 1.0], self.columns)
+            margins = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9) @ effects
+            margins *= self.strength / margins.std()
         margins -= margins.mean()
         if "classes" in TARGETS.get(self.model, {}):
             shares = np.full(len(TARGETS[self.model]["classes"]), (1.0 - self.mean))
             shares[1] = self.mean * (len(shares) - 1)
             odds = shares * np.exp(np.multiply.outer(margins, np.arange(len(shares))))
+            for _ in range(0 if np.isnan(self.strength) else 30):  # strong effects change shares
+                odds *= shares / shares.sum() / (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0)
             ends = np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)[:, :-1]
             return X, (rng.random((self.rows, 1)) > ends).sum(axis=1).astype(float)
         if self.model == "poisson":
-            return X, np.minimum(rng.poisson(self.mean * np.exp(margins)), HIGH).astype(float)
-        return X, np.clip(margins + rng.normal(size=self.rows), -6.0, 6.0)
+            rates = np.exp(margins) / (1.0 if np.isnan(self.strength) else np.exp(margins).mean())
+            return X, np.minimum(rng.poisson(self.mean * rates), HIGH).astype(float)
+        numbers = margins + rng.normal(size=self.rows)
+        return X, np.clip(numbers / (1.0 if np.isnan(self.strength) else np.hypot(1.0, self.strength)), -6.0, 6.0)
 
     def shown(self, seed: int) -> Array:
         """Return which effects of one table are shown: the yes/no column's, and the mean over numbers."""
@@ -87,13 +111,17 @@ class Design:
         seen = ~np.isnan(coef.reshape(blocks, -1)[:, : self.columns])
         return np.array([seen[:, 0].mean(), seen[:, 1:].mean()])
 
-    def forecast(self) -> tuple[ExpectedEffect, ...]:
-        """Return what is forecast of the yes/no column and of numbers, from declared shares alone."""
+    def forecast(self, *, undeclared: bool = False) -> tuple[ExpectedEffect, ...]:
+        """Return what is forecast of the yes/no column and of numbers, from declared shares alone.
+
+        Moderate effects are not declared, others are.
+        """
         X = np.zeros((self.rows, self.columns))
         quote = self.estimator().quote(X, np.zeros(self.rows))  # type: ignore[attr-defined]
-        found: tuple[ExpectedEffect, ...] = quote.effects(
-            cells=(self.cell,), mean=None if np.isnan(self.mean) else self.mean
-        )
+        words = {"cells": (self.cell,), "mean": None if np.isnan(self.mean) else self.mean}
+        if not np.isnan(self.strength) and not undeclared:
+            words |= {"strength": self.strength, "fill": self.fill}
+        found: tuple[ExpectedEffect, ...] = quote.effects(**words)
         return found
 
 
@@ -112,8 +140,16 @@ def design(seed: int) -> Design:
     return Design(model, min(rows, 60_000), columns, epsilon, relation, cell, mean)
 
 
+def hard(seed: int) -> Design:
+    """Return the design of a seed with weak, strong or very strong effects, in ranges that are filled in part."""
+    law, rng = design(seed), np.random.default_rng([seed, 47])
+    strength = float(rng.choice(STRENGTHS.get(law.model, (0.0, 1.0, 3.0))))
+    rows = min(int(law.rows * np.exp(rng.uniform(0.0, 0.5 * strength))), 60_000)
+    return replace(law, rows=rows, strength=strength, fill=float(rng.choice(FILLS)))
+
+
 def shown(
-    designs: Annotated[int, typer.Option(min=1, help="Designs: odd seeds, which no rule has seen.")] = 10,
+    designs: Annotated[int, typer.Option(min=1, help="Designs of each sort: odd seeds, which no rule has seen.")] = 10,
     tables: Annotated[int, typer.Option(min=1, help="Tables per design.")] = 40,
     page: Annotated[Path | None, typer.Option(help="A Markdown page whose table is replaced.")] = None,
     even: Annotated[bool, typer.Option("--even", help="Even seeds: those that rules were chosen on.")] = False,
@@ -123,24 +159,31 @@ def shown(
 ) -> None:
     """Compare how often effects are shown with the chances that ``quote().effects()`` gives for declared shares.
 
-    One line per design: chances and shares of tables for the yes/no column, and for numbers.
+    One line per design: chances and shares of tables for the yes/no column, and for numbers. Half of the designs have
+    moderate effects and fill their ranges, as a forecast assumes; the others' strength and fill are declared, and the
+    chances of a forecast without them are shown, too: the least, and the one for moderate effects.
     """
-    console, gaps, lines = rich_console(markup=True), list[float](), list[str]()
+    console, gaps, lines, apart = rich_console(markup=True), list[float](), list[str](), list[float]()
     first = 0 if even else FRESH
-    for seed in range(first, first + 2 * (1 if quick else designs), 2):
-        law = design(seed)
+    seeds = range(first, first + 2 * (1 if quick else designs), 2)
+    for law in [make(seed) for make in (design, hard) for seed in seeds]:
         seen = np.mean([law.shown(table) for table in range(2 if quick else tables)], axis=0)
-        expected = law.forecast()
+        expected, undeclared = law.forecast(), law.forecast(undeclared=True)
         gaps += [abs(kind.chance - share) for kind, share in zip(expected, seen, strict=True)]
+        apart += [max(k.least - share, share - k.chance, 0.0) for k, share in zip(undeclared, seen, strict=True)]
         parts = [
             f"{kind.name}: forecast {kind.chance:.2f}, shown {share:.2f}"
             for kind, share in zip(expected, seen, strict=True)
         ]
-        console.print(f"{law.name}: {'; '.join(parts)}", soft_wrap=True)
+        between = ", ".join(f"{kind.least:.2f} to {kind.chance:.2f}" for kind in undeclared)
+        console.print(f"{law.name}: {'; '.join(parts)}; undeclared {between}", soft_wrap=True)
         cells = (f"{kind.chance:.2f} ({share:.2f})" for kind, share in zip(expected, seen, strict=True))
-        lines.append(f"| {law.name} | {' | '.join(cells)} |")
-    near = float(np.mean(np.array(gaps) <= 0.15))
-    told = f"{len(gaps)} chances; largest gap {max(gaps):.2f}, within .15 in {near:.0%}"
+        lines.append(f"| {law.name} | {' | '.join(cells)} | {between} |")
+    near, inside = (float(np.mean(np.array(some) <= NEAR)) for some in (gaps, apart))
+    told = (
+        f"{len(gaps)} chances; largest gap {max(gaps):.2f}, within {NEAR} in {near:.0%}; undeclared, shares are within "
+        f"{NEAR} of the chances' range in {inside:.0%}"
+    )
     console.print(told)
     if page is not None:
         rewrite(page, "\n".join([f"{told}; {tables} tables each.", "", *HEAD, *lines]), "shown")

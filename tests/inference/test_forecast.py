@@ -12,7 +12,7 @@ from benchmarks.problems.effects import features, targets
 from discreet import DPLasso, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 from discreet.curator import rehearsal, use_entropy
 from discreet.errors import PlanViolation, Unsupported
-from discreet.inference.forecast import FEW_RUNS, Law, Stream, rehearse, usual_law
+from discreet.inference.forecast import FEW_RUNS, Law, Stream, assumption, rehearse, usual_law
 from discreet.solvers.coordinates import noises
 from discreet.testing import seeded
 
@@ -120,6 +120,9 @@ def test_fits_that_follow_advice_show_effects(seed):
         Design("logistic", 5245, 8, 1.0, "zero_out", 0.2, 0.5),
         Design("logistic", 5000, 4, 1.0, "zero_out", 0.1, 0.02),
         Design("huber", 1300, 8, 3.0, "replace_one", 0.2, math.nan),
+        Design("logistic", 6000, 6, 1.0, "replace_one", 0.2, 0.5, strength=3.0, fill=0.3),
+        Design("logistic", 9000, 4, 1.0, "zero_out", 0.2, 0.5, strength=2.0, fill=0.1),
+        Design("poisson", 6336, 4, 3.0, "zero_out", 0.5, 1.0, strength=1.0, fill=0.3),
     ],
 )
 def test_effects_are_shown_as_often_as_forecast(design):
@@ -129,6 +132,37 @@ def test_effects_are_shown_as_often_as_forecast(design):
     for kind, share in zip(design.forecast(), seen, strict=True):
         assert abs(kind.chance - share) <= 0.15 + 2.6 * math.sqrt(max(share * (1 - share), 0.02) / tables), kind
         assert (kind.chance > 0) == (not math.isnan(kind.se))
+
+
+def test_the_least_chance_is_that_of_strong_predictors_in_wide_ranges():
+    """Where nothing is declared there are two chances, and texts say what they assume; where it is, one."""
+    quote = quoted("logistic", 6000, 6, 1.0, "replace_one")
+    (kind,) = quote.effects()
+    assert kind.least < 0.2 < 0.8 < kind.chance
+    assert "(at least" in kind.chances
+    loss = quote.facts[1]
+    assert "vary by 0.35, and ranges to be filled to 100%; for the least chances, by up to 6 and to 10%" in assumption(
+        loss
+    )
+    assert assumption(loss, usual_law(loss, strength=3.0, fill=0.3)).endswith("by 3, and ranges to be filled to 30%.")
+    with pytest.raises(Unsupported, match="strength is a deviation from 0 to 30"):
+        quote.effects(strength=-1.0)
+    with pytest.raises(Unsupported, match="fill is a part"):
+        quote.effects(fill=0.0)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.0, 6.0, 30.0])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "poisson"])
+def test_laws_of_any_strength_have_the_declared_mean(name, strength):
+    domain, loss, _ = quoted(name, 100_000, 3, 1.0, "zero_out").facts
+    law = usual_law(loss, mean=0.2, strength=strength, fill=0.1)
+    rows = law.rows(Stream(1), 2048, domain)
+    y = law.outcomes(Stream(2), rows, domain, loss)
+    if name == "poisson":
+        assert strength > 1.0 or y.mean() == pytest.approx(0.2, abs=0.05), "rare large counts are cut"
+    else:
+        assert (y == 1).mean() == pytest.approx(0.2, abs=0.03)
+    assert np.abs(rows).max() <= 0.35
 
 
 def test_a_rehearsal_answers_with_the_noise_of_the_plan():

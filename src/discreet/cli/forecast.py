@@ -100,6 +100,16 @@ def forecast(
             "'ward = icu:0.02'. Repeatable.",
         ),
     ] = None,
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="With --effects: how well columns predict: the deviation of the log odds or log rates that they make; "
+            "for numbers, in deviations of residuals. 0.35 is moderate, 3 strong."
+        ),
+    ] = None,
+    fill: Annotated[
+        float | None, typer.Option(help="With --effects: the part of its declared range that a number fills.")
+    ] = None,
     cluster_workers: Annotated[
         int | None, typer.Option(help="Predict the time of the fit on a Dask cluster of so many one-core workers, too.")
     ] = None,
@@ -143,8 +153,9 @@ def forecast(
     _refuse_nonsense(rows, 1 if features is None else features, epsilon, delta, classes, seeds, plot)
     if effects and (plot is not None or ceiling is not None):
         raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
-    if not effects and any(wish is not None for wish in (standard_error, mean, cells)):
-        raise Refused("--standard-error, --mean and --cell say something of effects: give --effects, too")
+    if not effects and any(wish is not None for wish in (standard_error, mean, cells, strength, fill)):
+        wishes = "--standard-error, --mean, --cell, --strength and --fill"
+        raise Refused(f"{wishes} say something of effects: give --effects, too")
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
     budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}
@@ -158,7 +169,8 @@ def forecast(
     if cluster_workers is not None and (effects or cluster_workers < 1):
         raise Refused("--cluster-workers is at least 1, and says nothing of --effects")
     if effects:
-        wishes = {"standard_error": standard_error, "mean": mean, "cells": _cells(cells or [], schema)}
+        shares = {"mean": mean, "cells": _cells(cells or [], schema)}
+        wishes = {"standard_error": standard_error, **shares, "strength": strength, "fill": fill}
         return _effects(model, rows, shape["p"], wishes, shape.get("indicators") or None, as_json=as_json)
     prediction = _forecast(model, rows, seeds=seeds, ceiling=ceiling, **shape)
     if plot is not None:

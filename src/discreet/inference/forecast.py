@@ -3,10 +3,11 @@
 A rehearsal is the fit itself: the same solver, plan and noise, with a curator of rows that are drawn from a declared
 law. A few rows stand for all, each for as many alike (``curator.rehearsal``). No record is read.
 
-The law: columns that do not predict one another, numbers that fill their ranges evenly or are normal within
-3 deviations by turns, yes/no columns with declared shares of rows, and outcomes with a declared mean whose margins have
-a moderate deviation. Real tables have heavier tails and columns that predict one another, so a forecast is a best case
-for columns of these shares.
+The law: columns that do not predict one another, numbers that fill their ranges, or a part of them, evenly or are
+normal within 3 deviations by turns, yes/no columns with declared shares of rows, and outcomes with a declared mean
+whose margins have a declared deviation. Where columns predict classes well, few rows are in doubt, and only these tell
+something; in wide ranges rows might be longer than any is. Where that is not declared, chances are those of a moderate
+law, and the least ones those of hard laws. Real tables have heavier tails and columns that predict one another.
 """
 
 import math
@@ -43,13 +44,23 @@ EVENLY, WIDE = math.sqrt(3.0), 3.0
 """Half of the numbers fill their declared range evenly, half are normal: how many deviations the range goes."""
 TARGET_WIDE = 5.0
 """The same for numeric targets."""
-SIGNAL = 0.35
-"""Deviation of the margins."""
+SIGNAL, STRONG, STRONG_COUNTS = 0.35, (3.0, 6.0), (1.5,)
+"""Deviations of the margins, in those of errors for numbers: moderate, and strong up to near separation."""
+STRONGEST = 30.0
+"""The largest deviation that can be declared: margins beyond tell no more."""
+FILLED, PARTLY = 1.0, 0.1
+"""What part of its declared range a number fills: moderate and hard."""
+BALANCED = 30
+"""Rounds that give outcomes their declared shares."""
 EMPTY, SURE, FEW_RUNS = 0.5, 0.8, 12
 """A fit that shows an effect less often than the first is refused before it is charged; what is advised shows it at
 least as often as the second; runs that decide it."""
+HARD_RUNS = 8
+"""Runs of each law that is hard."""
 FEWEST_RUNS, CLEARLY = 4, 0.19
 """So few runs decide where their share is so far from what is asked."""
+ALIKE = 0.05
+"""Chances so near to each other are said once."""
 NUMBER = "number"
 """The kind of all columns that are not yes/no."""
 PLENTY, NEAR, NEAR_COUNTS = 0.05, 1.3, 0.33
@@ -104,11 +115,34 @@ class Law:
 
     ``cells`` are columns that are true in so many rows, by place. Of what ``Domain.indicators`` lists other cells share
     the rest alike, yes/no columns are true in half of the rows, and all other columns are numbers. ``mean`` is the
-    share of the second class, the others being alike, or the mean count; NaN for numeric targets.
+    share of the second class, the others being alike, or the mean count; NaN for numeric targets. ``strength`` is the
+    deviation of the margins, in those of errors for numbers, and ``fill`` the part of its range that a number fills;
+    None: not declared, and moderate.
     """
 
     cells: tuple[tuple[int, float], ...] = ()
     mean: float = math.nan
+    strength: float | None = None
+    fill: float | None = None
+
+    @property
+    def signal(self) -> float:
+        """The deviation of the margins."""
+        return SIGNAL if self.strength is None else self.strength
+
+    @property
+    def filled(self) -> float:
+        """The part of its range that a number fills."""
+        return FILLED if self.fill is None else self.fill
+
+    def hard(self, loss: Loss) -> list["Law"]:
+        """Return laws with strong predictors in ranges that are too wide, where these are not declared; or none."""
+        if None not in (self.strength, self.fill):
+            return []
+        strong = STRONG_COUNTS if loss.log_link else STRONG
+        fill = PARTLY if self.fill is None else self.fill
+        strengths = strong if self.strength is None else (self.strength,)
+        return [replace(self, strength=strength, fill=fill) for strength in strengths]
 
     def groups(self, domain: Domain) -> list[list[int]]:
         """Return columns of which at most one is true in a row; a yes/no column by itself."""
@@ -134,7 +168,8 @@ class Law:
         (low, high), shares = ranges_of(domain).T, self.shares(domain)
         wide = np.where(np.arange(len(shares)) % 2, WIDE, EVENLY)
         mean = np.where(np.isnan(shares), (low + high) / 2.0, low + (high - low) * shares)
-        deviation = (high - low) * np.where(np.isnan(shares), 0.5 / wide, np.sqrt(shares * (1.0 - shares)))
+        parts = np.where(np.isnan(shares), 0.5 * self.filled / wide, np.sqrt(shares * (1.0 - shares)))
+        deviation = (high - low) * parts
         return mean, np.where(deviation > 0, deviation, 1.0)
 
     def rows(self, stream: "Stream", count: int, domain: Domain) -> Floats:
@@ -165,20 +200,23 @@ class Law:
         return rows[places], units[places], [names[j] for j in places]
 
     def outcomes(self, stream: "Stream", rows: Floats, domain: Domain, loss: Loss) -> Floats:
-        """Draw targets in training coordinates: a moderate signal, and the declared mean."""
+        """Draw targets in training coordinates: of the declared strength and mean."""
         mean, deviation = self.places(domain)
         numbers = np.isnan(self.shares(domain))  # outcomes have the declared mean in every cell
-        slopes = SIGNAL / math.sqrt(max(1, numbers.sum())) * numbers * (-1.0) ** np.arange(len(numbers))
+        if self.strength is not None and not numbers.any():
+            numbers = ~numbers
+        slopes = self.signal / math.sqrt(max(1, numbers.sum())) * numbers * (-1.0) ** np.arange(len(numbers))
         signal = (rows - mean) / deviation @ slopes
         if loss.task == "classification":
             return self._classes(stream, signal, max(2, loss.n_outputs), signed=loss.n_outputs == 1)
         assert domain.target_range is not None
         low, high = domain.target_range
         if loss.log_link:
-            rates = np.exp(np.minimum(signal + math.log(self.mean) - SIGNAL**2 / 2.0, 30.0))
+            rates = np.exp(np.minimum(signal, 30.0))
+            rates *= self.mean / rates.mean()
             return np.asarray(np.clip(np.ceil(pdtrik(stream.uniforms(len(rows)), rates)), low, high))
-        errors = math.sqrt(1.0 - SIGNAL**2) * stream.normals(len(rows))
-        targets = (low + high) / 2.0 + (signal + errors) * (high - low) / (2.0 * TARGET_WIDE)
+        targets = (signal + stream.normals(len(rows))) / math.hypot(1.0, self.signal)
+        targets = (low + high) / 2.0 + targets * (high - low) / (2.0 * TARGET_WIDE)
         return np.asarray(np.clip(targets, low, high))
 
     def _classes(self, stream: "Stream", signal: Floats, classes: int, *, signed: bool) -> Floats:
@@ -186,8 +224,12 @@ class Law:
         shares = np.full(classes, (1.0 - self.mean) / (classes - 1.0))
         shares[1] = self.mean
         signs = np.where(np.arange(classes) % 2, 1.0, -1.0) * (np.arange(classes) > 0)
-        chances = shares * np.exp(np.multiply.outer(signal, signs))
-        ends = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)[:, :-1]
+        odds, chances = shares, np.empty((len(signal), classes))
+        for _ in range(BALANCED):
+            chances = odds * np.exp(np.multiply.outer(signal, signs))
+            chances /= chances.sum(axis=1, keepdims=True)
+            odds = odds * shares / chances.mean(axis=0)
+        ends = np.cumsum(chances, axis=1)[:, :-1]
         drawn = (stream.uniforms(len(signal))[:, None] > ends).sum(axis=1).astype(float)
         return np.asarray(2.0 * drawn - 1.0 if signed else drawn)
 
@@ -222,6 +264,9 @@ class ExpectedEffect(NamedTuple):
     se, se_privacy : float
         Its standard error where it is shown (per standard deviation of a number, true against false), and the part of
         it that is privacy noise; NaN where it is never shown.
+    least : float
+        How likely it is to be shown at least, where neither the strength of predictors nor the part of their ranges
+        that they fill was declared; NaN where that was not rehearsed.
 
     Examples
     --------
@@ -234,6 +279,13 @@ class ExpectedEffect(NamedTuple):
     chance: float
     se: float
     se_privacy: float
+    least: float = math.nan
+
+    @property
+    def chances(self) -> str:
+        """The chance as a text, with the least one where that is clearly smaller."""
+        least = f" (at least {self.least:.0%})" if self.chance - self.least > ALIKE else ""
+        return f"{self.chance:.0%}{least}"
 
 
 @dataclass(frozen=True)
@@ -298,7 +350,42 @@ def rehearse(
     return Rehearsed(names, shown.astype(np.bool_), se * units, privacy * units, sampling * units)
 
 
-def usual_law(loss: Loss, cells: "Sequence[float] | Mapping[int, float]" = (), mean: float | None = None) -> Law:
+def assumption(loss: Loss, law: Law | None = None) -> str:
+    """Say what chances assume."""
+    law = law or usual_law(loss)
+    varied = "Log odds" if loss.task == "classification" else "Log rates" if loss.log_link else "Predictions"
+    unit = "" if varied.startswith("Log") else " deviations of residuals"
+    assumed = f"{varied} are assumed to vary by {law.signal:g}{unit}, and ranges to be filled to {law.filled:.0%}"
+    hard = law.hard(loss)
+    if not hard:
+        return f"{assumed}."
+    most = f"by up to {hard[-1].signal:g} and to {hard[-1].filled:.0%}"
+    return f"{assumed}; for the least chances, {most}. Declare strength and fill."
+
+
+def expected_effects(
+    solver: "Sandwich", domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law
+) -> tuple[ExpectedEffect, ...]:
+    """Return what to expect of each kind of column, by a law and by its hard variant."""
+    return with_least(rehearse(solver, domain, loss, penalty, budget, law), solver, domain, loss, penalty, budget, law)
+
+
+def with_least(
+    rehearsed: Rehearsed, solver: "Sandwich", domain: Domain, loss: Loss, penalty: Penalty, budget: Budget, law: Law
+) -> tuple[ExpectedEffect, ...]:
+    """Return what to expect of each kind of column after its rehearsals, with the least chances."""
+    hard = [rehearse(solver, domain, loss, penalty, budget, other, HARD_RUNS) for other in law.hard(loss)]
+    every = [rehearsed, *hard]
+    return tuple(kind._replace(least=min(r.expected(kind.name)[0] for r in every)) for kind in rehearsed.kinds)
+
+
+def usual_law(
+    loss: Loss,
+    cells: "Sequence[float] | Mapping[int, float]" = (),
+    mean: float | None = None,
+    strength: float | None = None,
+    fill: float | None = None,
+) -> Law:
     """Return the law of declared shares; of outcomes without one, even classes and a mean count of 1.
 
     ``cells`` are by place, or those of the first columns.
@@ -307,11 +394,13 @@ def usual_law(loss: Loss, cells: "Sequence[float] | Mapping[int, float]" = (), m
     usual = 1.0 / max(2, loss.n_outputs) if classes else 1.0 if loss.log_link else math.nan
     places = cells if isinstance(cells, Mapping) else dict(enumerate(cells))
     shares = tuple((int(place), float(share)) for place, share in places.items())
-    law = Law(shares, usual if mean is None else float(mean))
+    law = Law(shares, usual if mean is None else float(mean), strength, fill)
     if not all(0 < share < 1 for _, share in law.cells):
         raise Unsupported("cells are shares of rows in which yes/no columns are true, each between 0 and 1")
     if (classes and not 0 < law.mean < 1) or (loss.log_link and not 0 < law.mean < math.inf):
         raise Unsupported("mean is the share of the second class, between 0 and 1, or a positive mean count")
+    if not 0 <= law.signal <= STRONGEST or not 0 < law.filled <= 1:
+        raise Unsupported(f"strength is a deviation from 0 to {STRONGEST:g}; fill is a part, above 0 and at most 1")
     return law
 
 
@@ -326,7 +415,7 @@ def chance(
     threshold: float | None = None,
 ) -> float:
     """Return how likely an effect is to be shown, in the mean of columns; 1 far above the least signal."""
-    if shortage(domain, loss, budget) < PLENTY and not law.cells:
+    if shortage(domain, loss, budget) < PLENTY and law == usual_law(loss):
         return 1.0
     return rehearse(solver, domain, loss, penalty, budget, law, runs, threshold).chance
 

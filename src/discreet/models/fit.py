@@ -428,6 +428,7 @@ class Quote:
             Facts,
             explanation,  # here: a fit imports no solver but its own
         )
+        from discreet.inference.forecast import assumption
 
         domain, loss, penalty = self.facts
         text = explanation(Facts(domain, loss, penalty, self.priced.budget), self.configured, self.reason)
@@ -435,11 +436,8 @@ class Quote:
             return text
         columns = self.facts[0].n_features - self.facts[0].intercept
         cells = () if self.facts[0].indicators else (0.1, 0.02)[:columns]
-        kinds = (f"{kind.name} {kind.chance:.0%}" for kind in self.effects(cells=cells))
-        return (
-            f"{text}\nChance that an effect is shown, by its column: {', '.join(kinds)} (for a target "
-            "with even classes; forecast_effects() has others)"
-        )
+        kinds = (f"{kind.name} {kind.chances}" for kind in self.effects(cells=cells))
+        return f"{text}\nChance that an effect is shown, by its column: {', '.join(kinds)}. {assumption(loss)}"
 
     @property
     def _forecasts_effects(self) -> bool:
@@ -447,7 +445,12 @@ class Quote:
         return is_sandwich and self.facts[0].n is not None and self.priced.budget.is_private
 
     def effects(
-        self, *, cells: Sequence[float] | Mapping[int, float] = (), mean: float | None = None
+        self,
+        *,
+        cells: Sequence[float] | Mapping[int, float] = (),
+        mean: float | None = None,
+        strength: float | None = None,
+        fill: float | None = None,
     ) -> tuple[ExpectedEffect, ...]:
         """Return how likely effects of this fit are to be shown, and their standard errors. No record is read.
 
@@ -459,6 +462,11 @@ class Quote:
             columns are numbers.
         mean : float, default=None
             The share of the second class, the others being alike, or the mean count. None: even classes, and 1.
+        strength : float, default=None
+            How well columns predict the target: the deviation of the log odds or log rates that they make; for numbers,
+            in standard deviations of the residuals. None: 0.35 for ``chance``, near separation for ``least``.
+        fill : float, default=None
+            The part of its declared range that a number fills. None: all for ``chance``, a tenth for ``least``.
 
         Returns
         -------
@@ -470,13 +478,13 @@ class Quote:
         Unsupported
             For fits without ``inference``, or where n is private.
         """
-        from discreet.inference.forecast import rehearse, usual_law  # here: a fit imports no solver but its own
+        from discreet.inference.forecast import expected_effects, usual_law  # here: a fit imports no solver but its own
 
         domain, loss, penalty = self.facts
         if not self._forecasts_effects:
             raise Unsupported("effects are forecast for fits with inference='sandwich' and a public n")
-        law = usual_law(loss, cells, mean)
-        return rehearse(self.configured, domain, loss, penalty, self.priced.budget, law).kinds
+        law = usual_law(loss, cells, mean, strength, fill)
+        return expected_effects(self.configured, domain, loss, penalty, self.priced.budget, law)
 
 
 @dataclass(frozen=True)

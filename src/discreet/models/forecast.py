@@ -52,8 +52,10 @@ from discreet.inference.forecast import (
     Law,
     Rehearsed,
     Stream,
+    assumption,
     rehearse,
     usual_law,
+    with_least,
 )
 from discreet.inference.sandwich import Sandwich
 from discreet.json_schemas import Json
@@ -61,7 +63,7 @@ from discreet.losses.base import Loss, gradient_bound
 from discreet.models.base import DPLinearModel
 from discreet.models.fit import budget_of, choose_solver, inference_start, inferring, penalty_of
 from discreet.models.synthetic import Classes, Counts, Groups, Numbers, Rehearsal, Target, indicator_groups, rehearsal
-from discreet.parameters import Count, Finite, Positive, Rows, Share, checked
+from discreet.parameters import Count, Finite, NonNegative, Positive, Probability, Rows, Share, checked
 from discreet.penalties.base import Penalty
 from discreet.solvers.cd import CoordinateDescent
 from discreet.solvers.gd import GradientDescent
@@ -728,6 +730,8 @@ class EffectsForecast:
     kinds : tuple of ExpectedEffect
         For the asked row: the chance that an effect is shown and its standard error, for numbers and for yes/no columns
         with declared shares.
+    assumed : str
+        What chances assume of the strength of predictors, and of ranges.
 
     Examples
     --------
@@ -747,6 +751,7 @@ class EffectsForecast:
     standard_error: float | None = None
     rows_needed: int | None = None
     kinds: tuple[ExpectedEffect, ...] = ()
+    assumed: str = ""
 
     @property
     def answer(self) -> str:
@@ -775,6 +780,7 @@ class EffectsForecast:
             f"Computed from public facts: no data was read and no budget spent. Assumes columns that do not predict "
             f"one another{assumed}. Divide by a column's standard deviation; where other columns predict it with R2, "
             "multiply by 1 / sqrt(1 - R2).",
+            *filter(None, [self.assumed]),
         )
 
     def to_dict(self) -> Json:
@@ -813,7 +819,7 @@ def _sentence(kind: ExpectedEffect) -> str:
     """Say how likely an effect is to be shown."""
     what = "The effect of a number" if kind.name == "number" else f"That of a yes/no column {kind.name}"
     error = "" if math.isnan(kind.se) or kind.name == "number" else f" (standard error {kind.se:.2g})"
-    return f"{what} is shown with a chance of about {kind.chance:.0%}{error}."
+    return f"{what} is shown with a chance of about {kind.chances}{error}."
 
 
 @checked
@@ -825,6 +831,8 @@ def forecast_effects(
     standard_error: Positive | None = None,
     mean: Finite | None = None,
     cells: Sequence[Share] | Mapping[int, Share] = (),
+    strength: NonNegative | None = None,
+    fill: Probability | None = None,
     indicators: Groups | None = None,
 ) -> EffectsForecast:
     """Return the standard errors of an estimator on n rows and p columns; see ``DPLinearModel.forecast_effects``.
@@ -834,7 +842,7 @@ def forecast_effects(
     if n < 2:
         raise Unsupported("forecasts are for at least 2 rows")
     setting, n = replace(setting_of(estimator, p), cells=indicators or ()), int(n)
-    law = usual_law(setting.loss, cells, mean)
+    law = usual_law(setting.loss, cells, mean, strength, fill)
     epsilon = float(estimator.epsilon)
     points = [
         *((round(part * n), epsilon) for part in EFFECT_TABLES),
@@ -860,7 +868,8 @@ def forecast_effects(
         rows=tuple(({**rows, (n, epsilon): row})[key] for key in dict.fromkeys(points)),
         standard_error=standard_error,
         rows_needed=needed,
-        kinds=() if rehearsed is None or row.refused else rehearsed.kinds,
+        kinds=() if rehearsed is None or row.refused else with_least(rehearsed, *_method(setting, n, epsilon), law),
+        assumed=assumption(setting.loss, law),
     )
 
 
