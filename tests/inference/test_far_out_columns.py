@@ -49,6 +49,20 @@ def test_far_out_rows_hide_their_column_and_no_other(name, relation):
         assert "narrower range" in " ".join(str(found).split())
 
 
+def test_far_out_rows_hide_columns_that_predict_each_other():
+    """Misread cells that are usual by themselves, but not next to another column: both effects hang on these rows."""
+    for seed in (1, 3):
+        rng = np.random.default_rng(seed)
+        size = rng.normal(0, 1, N).clip(-6, 6)
+        X = np.column_stack([rng.uniform(-1, 1, N), size, (size + 0.2 * rng.normal(size=N)).clip(-6, 6)])
+        y = X @ [0.5, 1.0, 1.0] + rng.normal(size=N)
+        X[:60, 2] = rng.choice([-6.0, 6.0], 60)
+        bounds = Bounds([(-1, 1), (-6, 6), (-6, 6)], target=(-20, 20))
+        with seeded(seed):
+            model = DPLinearRegression(3.0, bounds=bounds, neighbors="zero_out", inference="sandwich", ledger=False)
+            assert model.fit(X, y).summary().hidden[:3].tolist() == [False, True, True]
+
+
 def test_a_wide_range_alone_hides_nothing():
     shown = [~summary("linear", "narrow", seed=seed).hidden[:3] for seed in range(1, 17, 2)]
     assert np.mean(shown, axis=0)[:2].min() == 1.0
@@ -87,6 +101,9 @@ def test_rare_values_are_no_far_out_columns():
     assert extents.far.tolist() == [False, False, True, False]
     assert extents.sure == pytest.approx(0.99 / np.sqrt(0.0099))
     assert extents.ends[2] > FAR_OUT
+    np.testing.assert_allclose(extents.alone, extents.ends, rtol=1e-6)
+    second[0, 2] = second[2, 0] = 0.8 * np.sqrt(second[2, 2] * variances[0])
+    np.testing.assert_allclose(Extents.of(np.linalg.inv(second), domain).alone[2], 100.0 / 0.6, rtol=1e-6)
 
 
 def test_counts_that_do_not_stand_out_are_none():

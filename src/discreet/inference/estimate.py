@@ -81,6 +81,8 @@ USUAL = 2.5
 """Slopes of so many deviations are usual, also in few rows."""
 TWO_VALUED = 0.25
 """A column with this part of the variance that its mean and range allow at most is taken for one of two values."""
+SHARED = 0.1
+"""A column's effect is along another's direction if this part of it is: far-out rows of either decide both."""
 UNSETTLED = 0.5
 """An effect is not shown where the Hessian may have changed by this part on the way to the root, so that steps may not
 have settled, or where limits may have moved it by this part of a standard error."""
@@ -188,12 +190,14 @@ class Extents:
     """How many deviations each column may go from its mean, as declared, and which are taken for two-valued.
 
     Mean, variance and declared range tell a column of two values: its variance is about as large as they allow.
+    ``alone`` is in deviations of what other columns do not predict of it, at a level of 1.
     """
 
     ends: Floats
     two_valued: "NDArray[np.bool_]"
     intercept: bool
     distances: Floats
+    alone: Floats
 
     @classmethod
     def of(cls, metric: Floats, domain: Domain) -> "Extents":
@@ -208,7 +212,9 @@ class Extents:
         two = (variance > TWO_VALUED * (mean - low) * (high - mean)) & (variance > 0)
         distances = np.maximum(high - mean, mean - low)
         ends = distances / np.sqrt(np.maximum(variance, 1e-300))
-        return cls(ends, two & domain.intercept & (domain.ranges is not None), domain.intercept, distances)
+        two &= domain.intercept & (domain.ranges is not None)
+        alone = distances * np.sqrt(np.maximum(np.diag(metric)[:width], 0.0))
+        return cls(ends, two, domain.intercept, distances, alone)
 
     @property
     def sure(self) -> float:
@@ -219,9 +225,9 @@ class Extents:
     def far(self) -> "NDArray[np.bool_]":
         """Which columns of whitened rows may have far-out values: their ranges have room, and they are not two-valued.
 
-        With others in the model a column goes farther than by itself: hence the room.
+        In deviations of what other columns do not predict: rows that are far out there decide an effect.
         """
-        return np.append(~self.two_valued & (self.ends > ROOM * FAR_OUT), np.zeros(int(self.intercept), dtype=bool))
+        return np.append(~self.two_valued & (self.alone > ROOM * FAR_OUT), np.zeros(int(self.intercept), dtype=bool))
 
     def rare(self, sizes: Floats, length: float) -> Rare:
         """Return the rows of rare values, given columns' sizes in whitened rows and a typical length there."""
@@ -664,9 +670,11 @@ class Refinement:
         covariance = through @ scores @ through.T + privacy + np.diag(np.square(left)) + absorbed
         bread = np.diag(through @ linear.T)
         errors, lost = np.sqrt(np.diag(covariance)), np.abs(through * limits.astray)
-        own = np.diag(lost).copy()
+        own = np.diag(lost)
         astray = through * limits.astray * np.minimum(1.0, ALLOWED * errors / np.maximum(own, 1e-300))
         bias = astray @ astray.T
+        parts = np.square(linear) / np.square(linear).sum(axis=1, keepdims=True)
+        own = np.where(parts > SHARED, lost, 0.0).max(axis=1)
         if self.declared is not None and self.declared.intercept:  # it is an effect at 0 of all columns
             own[-1] = lost[-1].max()
         loose = (change > UNSETTLED) | (own > UNSETTLED * errors)
