@@ -82,7 +82,8 @@ class Design:
         margins = X @ (0.8 / np.sqrt(self.columns) * rng.choice([-1.0, 1.0], self.columns))
         if not np.isnan(self.strength):
             effects = rng.uniform(0.3, 1.0, self.columns) * rng.choice([-1.0, 1.0], self.columns)
-            margins = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9) @ effects
+            units = np.append(0.5, X[:, 1:].std(axis=0))  # truth against falsehood: as a number's two deviations
+            margins = (X - X.mean(axis=0)) / units @ effects
             margins *= self.strength / margins.std()
         margins -= margins.mean()
         if "classes" in TARGETS.get(self.model, {}):

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.commands.shown import Design
 from benchmarks.problems.effects import features, targets
-from discreet import DPLasso, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
+from discreet import DPHuberRegressor, DPLasso, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 from discreet.curator import rehearsal, use_entropy
 from discreet.errors import PlanViolation, Unsupported
 from discreet.inference.forecast import FEW_RUNS, Law, Stream, assumption, rehearse, usual_law
@@ -230,3 +230,10 @@ def test_what_is_fitted_even_if_empty_is_answered(kind, epsilon):
     facts = {"classes": (0, 1)} if kind is DPLogisticRegression else {"target": (0, 1)}
     model = kind(epsilon, 1e-6, bounds=1.0, inference="sandwich", even_if_empty=True, ledger=False, **facts)
     assert np.isfinite(model.fit(X, y).coef_).all()
+
+
+def test_a_narrow_huber_loss_is_not_refused_for_a_wide_range_of_targets():
+    """Its width tells how far residuals go: twenty columns are shown where their targets fill a part of the range."""
+    X, y, words = np.zeros((20_000, 20)), np.zeros(20_000), {"neighbors": "zero_out", "inference": "sandwich"}
+    model = DPHuberRegressor(1.0, 1 / 20_000**2, bounds=1.0, target=(-20, 20), width=2.4, ledger=False, **words)
+    assert model.quote(X, y).price is not None

@@ -42,10 +42,12 @@ SAMPLE, RUNS = 2048, 40
 """Public rows, and runs on them, each with noise of its own."""
 EVENLY, WIDE = math.sqrt(3.0), 3.0
 """Half of the numbers fill their declared range evenly, half are normal: how many deviations the range goes."""
-TARGET_WIDE = 5.0
-"""The same for numeric targets."""
+TARGET_WIDE, EFFICIENT = 5.0, 1.345
+"""The same for numeric targets; and how many deviations Huber's loss is wide: his choice, which loses 5 %."""
 SIGNAL, STRONG, STRONG_COUNTS = 0.35, (3.0, 6.0), (1.5,)
 """Deviations of the margins, in those of errors for numbers: moderate, and strong up to near separation."""
+TINY, STEEPEST_MARGIN = 1e-9, 50.0
+"""Margins that vary less do not vary; those that are larger say no more."""
 STRONGEST = 30.0
 """The largest deviation that can be declared: margins beyond tell no more."""
 FILLED, PARTLY = 1.0, 0.1
@@ -201,12 +203,16 @@ class Law:
 
     def outcomes(self, stream: "Stream", rows: Floats, domain: Domain, loss: Loss) -> Floats:
         """Draw targets in training coordinates: of the declared strength and mean."""
-        mean, deviation = self.places(domain)
-        numbers = np.isnan(self.shares(domain))  # outcomes have the declared mean in every cell
-        if self.strength is not None and not numbers.any():
-            numbers = ~numbers
-        slopes = self.signal / math.sqrt(max(1, numbers.sum())) * numbers * (-1.0) ** np.arange(len(numbers))
-        signal = (rows - mean) / deviation @ slopes
+        (low, high), (mean, deviation) = ranges_of(domain).T, self.places(domain)
+        numbers = np.isnan(self.shares(domain))
+        units = np.where(
+            numbers, deviation, (high - low) / 2.0
+        )  # truth against falsehood: as a number's two deviations
+        signs = (-1.0) ** np.arange(len(numbers))
+        if self.strength is None:  # outcomes have the declared mean in every cell
+            signs *= numbers
+        signal = (rows - mean) / np.where(units > 0, units, 1.0) @ signs
+        signal = np.clip(signal * (self.signal / max(float(signal.std()), TINY)), -STEEPEST_MARGIN, STEEPEST_MARGIN)
         if loss.task == "classification":
             return self._classes(stream, signal, max(2, loss.n_outputs), signed=loss.n_outputs == 1)
         assert domain.target_range is not None
@@ -216,7 +222,7 @@ class Law:
             rates *= self.mean / rates.mean()
             return np.asarray(np.clip(np.ceil(pdtrik(stream.uniforms(len(rows)), rates)), low, high))
         targets = (signal + stream.normals(len(rows))) / math.hypot(1.0, self.signal)
-        targets = (low + high) / 2.0 + targets * (high - low) / (2.0 * TARGET_WIDE)
+        targets = (low + high) / 2.0 + targets * deviation_of_targets(domain, loss)
         return np.asarray(np.clip(targets, low, high))
 
     def _classes(self, stream: "Stream", signal: Floats, classes: int, *, signed: bool) -> Floats:
@@ -232,6 +238,13 @@ class Law:
         ends = np.cumsum(chances, axis=1)[:, :-1]
         drawn = (stream.uniforms(len(signal))[:, None] > ends).sum(axis=1).astype(float)
         return np.asarray(2.0 * drawn - 1.0 if signed else drawn)
+
+
+def deviation_of_targets(domain: Domain, loss: Loss) -> float:
+    """Return the deviation of numeric targets: a part of their declared range, and no more than a loss is made for."""
+    assert domain.target_range is not None
+    low, high = domain.target_range
+    return min((high - low) / (2.0 * TARGET_WIDE), loss.lipschitz / EFFICIENT)
 
 
 def _kind(share: float) -> str:
@@ -343,9 +356,7 @@ def rehearse(
             break
     _, units, names = law.effects(domain)
     if loss.movable_target:
-        assert domain.target_range is not None
-        low, high = domain.target_range
-        units = units * 2.0 * TARGET_WIDE / (high - low)
+        units = units / deviation_of_targets(domain, loss)
     shown, se, privacy, sampling = (np.array(part) for part in zip(*answers, strict=True))
     return Rehearsed(names, shown.astype(np.bool_), se * units, privacy * units, sampling * units)
 
