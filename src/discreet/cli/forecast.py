@@ -154,8 +154,9 @@ def forecast(
     if effects and (plot is not None or ceiling is not None):
         raise Refused("--effects forecasts standard errors: leave out --plot and --ceiling")
     if not effects and any(wish is not None for wish in (standard_error, mean, cells, strength, fill)):
-        wishes = "--standard-error, --mean, --cell, --strength and --fill"
-        raise Refused(f"{wishes} say something of effects: give --effects, too")
+        raise Refused(
+            "--standard-error, --mean, --cell, --strength and --fill say something of effects: give --effects, too"
+        )
     if neighbors is Neighbors.ADD_REMOVE and delta is None:
         raise Refused("under add_remove the number of rows is private: give --delta, such as 1e-6")
     budget = {"epsilon": epsilon, "delta": delta, "neighbors": str(neighbors)}

@@ -748,8 +748,9 @@ class DPLinearModel(Shown, Exported, NamedParameters, Charged):
         """
         from discreet.models.forecast import forecast_effects
 
-        wishes = {"standard_error": standard_error, "mean": mean, "cells": cells, "strength": strength, "fill": fill}
-        return forecast_effects(self, n, p, **wishes)
+        return forecast_effects(
+            self, n, p, standard_error=standard_error, mean=mean, cells=cells, strength=strength, fill=fill
+        )
 
     @checked
     def save(self, path: str | Path) -> Path:
