@@ -119,6 +119,15 @@ def test_zero_is_always_among_the_steps_and_the_direction_is_normalized():
     np.testing.assert_array_equal(script.points[2][0], second[20])
 
 
+def test_no_step_goes_farther_than_the_curvature_bears():
+    """Near an optimum a gradient is small, and a choice between steps far beyond it is noise."""
+    _, script = run(iter([[3.0, -4.0, 0.0], [3e4, 0.0, 0.0], [0.0] * P]), [20, 20], paperlike(relative_step=3.0))
+    near, far = (np.linalg.norm(points[-1] - points[0]) for points in script.points[:2])
+    smoothness = 0.25 * P  # of the declared rows
+    assert near == pytest.approx(3.0 / smoothness * 5.0 / 100)
+    assert far == pytest.approx(2.0)
+
+
 def test_the_measured_gradient_keeps_its_length():
     """When 0 wins, the second sum is averaged with the first as it was, in proportion to precision."""
     first, second, third = [1000.0, 0.0, 0.0], [0.0, 5500.0, 0.0], [0.0, 0.0, 77.0]

@@ -44,7 +44,7 @@ from discreet.solvers.base import (
     public_count,
     refuse_weights,
 )
-from discreet.solvers.gradient_loop import clip_for
+from discreet.solvers.gradient_loop import clip_for, step_for
 from discreet.solvers.risk_bounds import RiskBound
 from discreet.solvers.traces import PathTrace
 from discreet.typing import Floats
@@ -102,6 +102,9 @@ class AdaptiveDescent(Configured):
         eta.
     shrink : float, default=0.9
         What the largest step is multiplied by where no step was found. 1: the paper's, which may measure for nothing.
+    relative_step : float or None, default=None
+        No step goes farther than this many times 1 / curvature along the mean gradient as measured: a choice that is
+        noise takes longer ones where a gradient is small. None: the paper's, by ``largest_step`` alone.
     step_sizes : tuple of float or None, default=None
         The paper's set of steps, 0 not counted, as lengths in training coordinates: they stay as they are. None:
         ``n_step_sizes`` even ones up to the largest.
@@ -138,6 +141,7 @@ class AdaptiveDescent(Configured):
     adjust_every: Count = 10
     adjustment: Positive = 0.1
     shrink: Probability = 0.9
+    relative_step: Positive | None = None
     step_sizes: tuple[Positive, ...] | None = None
     clip: Positive | None = None
     loss_bound: Positive | None = None
@@ -212,7 +216,7 @@ class AdaptiveDescent(Configured):
                 while chosen == 0:
                     # the measured sum keeps its length: the penalty's gradient is added to it as it is
                     full = S.value + n * cast("Floats", _pull(penalty, w))
-                    alphas = self._steps(largest)
+                    alphas = self._steps(min(largest, self._reach(curator, full / n)))
                     points = _along(w, full, alphas, self.radius)
                     offsets = np.array([n * penalty.value(point) for point in points])
                     offsets = np.minimum(offsets, offsets.min() + BEYOND * n * limit)
@@ -235,6 +239,12 @@ class AdaptiveDescent(Configured):
         weights = np.where(np.arange(len(path)) >= first, 1.0 / (len(path) - first), 0.0)
         trace = PathTrace(np.array(steps[1:]), np.array(noises[1:]), weights)
         return Solution(np.mean(path[first:], axis=0) if averaged else w, trace)
+
+    def _reach(self, curator: "Curator", gradient: Floats) -> float:
+        """Return how far a step along this mean gradient may go."""
+        if self.relative_step is None:
+            return math.inf
+        return step_for(curator.domain, curator.loss, None, self.relative_step) * float(np.linalg.norm(gradient))
 
     def _steps(self, largest: float) -> Floats:
         """Return the lengths to choose among, 0 first."""

@@ -167,6 +167,8 @@ SETTINGS = {row.name: row for row in (
     Setting("agd.rounds", lambda s: within(12, s.per_row / 12, 60), reason="a round is a gradient and a choice"),
     Setting("agd.clip", lambda s: 2 * beyond(400, s.per_row) ** (1 / 3), numbers=1.0,
             reason="of gd's: a tighter one turns the gradient away from where the losses that are compared descend"),
+    Setting("agd.step", 3.0,
+            reason="at most, in units of 1 / curvature: where a gradient is small, longer ones are chosen by noise"),
     # coordinate steps
     Setting("cd.passes", lambda s: within(4, 10 * (s.per_row / 85) ** 0.4, 30),
             reason="of labels: all iterates are averaged"),
@@ -678,7 +680,11 @@ def agd(facts: Facts) -> Solver:
         is_declared = facts.is_regression and _coordinates(facts) == "declared"
         largest = TARGET_UNIT if is_declared else 1.0
         return AdaptiveDescent(
-            n_rounds=facts.count("agd.rounds"), relative_clip=clip, largest_step=largest, average="tail"
+            n_rounds=facts.count("agd.rounds"),
+            relative_clip=clip,
+            largest_step=largest,
+            relative_step=facts.value("agd.step"),
+            average="tail",
         )
 
     recoded = descent(facts, in_rounds)
