@@ -161,9 +161,9 @@ def test_offsets_whose_exponential_overflows_are_refused_as_declared():
         assert loss.with_offsets((-5.0, 5.0)) is not None
 
 
-@pytest.mark.parametrize(("dispersion", "largest"), [(1.0, 1e300), (1e150, 1e140), (1e99, 100.0), (1e-9, 1e101)])
-def test_a_negative_binomial_range_beyond_finite_squares_is_refused(dispersion, largest):
+@pytest.mark.parametrize(("dispersion", "largest"), [(1.0, 1e300), (1e99, 100.0), (1e-9, 1e101), (1.0, 1e-300)])
+def test_a_range_beyond_finite_squares_is_refused(dispersion, largest):
     """By declared facts, so before anything is charged."""
     with pytest.raises(Unsupported, match="shorter range"):
         NegativeBinomial(dispersion).for_targets((0.0, largest), intercept=True)
-    assert NegativeBinomial(1.0).for_targets((0.0, 1e99), intercept=True).largest == 1e99
+    assert NegativeBinomial(1.0).for_targets((0.0, 1e15), intercept=True).largest == 1e15

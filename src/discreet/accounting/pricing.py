@@ -232,7 +232,10 @@ def _gaussian_price(events: Iterable[Gaussian], delta: float) -> Price:
 def must_hold(agreed: bool, what: str) -> None:
     """Refuse a price on which accountants disagree."""
     if not agreed:
-        raise AccountingError(f"two accountants disagree ({what}): nothing was released; please report this plan")
+        raise AccountingError(
+            f"two accountants disagree ({what}): nothing was charged or released; use another solver or another "
+            "epsilon, and please report this plan"
+        )
 
 
 # --- a perturbed minimum, alone or with Gaussians; total variation --------------------------------

@@ -38,6 +38,8 @@ LARGEST_LIMIT = 700.0
 LEAST_COUNT_LIMIT = 5.0
 LARGEST_SPREAD = 1e100
 """Counts, times their dispersion: squares and cubes of more are no finite numbers."""
+LARGEST_TARGET = 1e15
+"""Of counts and amounts in training coordinates: beyond, doubles lack whole numbers. 1 / this is the least."""
 
 
 def count_limit(most: float) -> float:
@@ -93,6 +95,18 @@ class _LogLink(Loss):
         """Return half of the typical curvature."""
         return 0.5 * self.typical_curvature(target_bound)
 
+    def for_targets(self, ends: Range, *, intercept: bool) -> Self:
+        """Return the loss in training coordinates, where clips, steps and curvatures of this range are numbers."""
+        if (
+            ends[1]
+            and not 1.0 / LARGEST_TARGET <= ends[1] / self.target_place(ends, intercept=intercept)[1] <= LARGEST_TARGET
+        ):
+            raise Unsupported(
+                "counts and amounts, over exp of their offsets, are to end between 1e-15 and 1e15: give them in other "
+                "units, such as thousands, or declare shorter ranges"
+            )
+        return self
+
 
 class _Capped(_LogLink):
     """What losses with a field ``largest`` share: T, which larger targets are counted as."""
@@ -106,6 +120,7 @@ class _Capped(_LogLink):
 
     def for_targets(self, ends: Range, *, intercept: bool) -> Self:
         """Return the loss whose T is the end of this range, in training coordinates."""
+        super().for_targets(ends, intercept=intercept)
         largest = ends[1] / self.target_place(ends, intercept=intercept)[1] or 1.0
         return self._replace(largest=largest)  # type: ignore[attr-defined,no-any-return]
 

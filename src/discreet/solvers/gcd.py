@@ -84,7 +84,7 @@ class GreedyCoordinateDescent(Configured):
         Coordinates chosen, one after the other, from one pass over the data, and then updated together with steps
         shortened by their number: for wide data, where passes are expensive.
     relative_step : float, default=1.0
-        gamma: steps are gamma / M_j.
+        gamma: steps are gamma / M_j, and scores are those of such steps.
     calibration : {"tight", "paper"}, default="tight"
         Exact prices, or the larger noise of the poster.
     backtrack : bool, default=False
@@ -149,7 +149,7 @@ class GreedyCoordinateDescent(Configured):
         w, steps = curator.domain.starting_point, []
         for _ in progress(range(self.n_steps)):
             chosen = curator.select_coordinate(
-                w, clips=C, smoothness=M, n=n, rule=self.rule, penalty=penalty, count=size
+                w, clips=C, smoothness=M / self.relative_step, n=n, rule=self.rule, penalty=penalty, count=size
             )
             g = curator.noisy_coordinate_gradient(w, chosen, clips=C[chosen]) / n
             steps.append(chosen)
