@@ -54,8 +54,6 @@ from discreet.losses.base import Loss
 from discreet.parameters import Positive, checked, conforms
 from discreet.typing import Floats, Integers
 
-LARGEST_COEFFICIENT = 1e140
-"""The largest unit of a coefficient; 1 over it is the least."""
 _UNPAID = "reading this stream is a release of its own: price PrivateData.with_reading(plan)"
 
 
@@ -200,7 +198,6 @@ class PrivateData:
             center, scale = self.target_place(loss)
             low, high = self.__target_range(loss)
             target = (low - center) / scale, (high - center) / scale
-            self.__check_units(1.0 if loss.log_link else scale)
         return Domain(
             feature_bounds=bounds,
             row_norm=implied,
@@ -429,17 +426,6 @@ class PrivateData:
         if self.__has_offsets and self.bounds.offsets is not None:
             return loss.offset_target_range(self.bounds.target, self.bounds.offsets)
         return self.bounds.target
-
-    def __check_units(self, factor: float) -> None:
-        """Refuse units of the target and of columns in which squares of coefficients are no numbers."""
-        scale = self.scaling.scale
-        with np.errstate(over="ignore"):
-            units = np.append(factor / scale[scale > 0], factor)
-        if not (units.min() >= 1.0 / LARGEST_COEFFICIENT and units.max() <= LARGEST_COEFFICIENT):
-            raise Unsupported(
-                "double precision does not hold coefficients of these ranges: give the target and columns in units in "
-                "which their ranges end between 1e-70 and 1e70"
-            )
 
     def __target_scaling(self, loss: Loss) -> admission.TargetScaling:
         ends = self.bounds.offsets if self.__has_offsets else None

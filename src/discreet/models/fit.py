@@ -217,6 +217,22 @@ def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: 
     return np.ascontiguousarray(w[0] if outputs == 1 else w.T)
 
 
+def check_units(data: PrivateData, loss: Loss) -> None:
+    """Refuse units of a numeric target and of columns in which squares of coefficients are no numbers."""
+    if loss.task == "classification":
+        return
+    factor, scale = 1.0 if loss.log_link else data.target_place(loss)[1], data.scaling.scale
+    with np.errstate(over="ignore"):
+        units = np.append(factor / scale[scale > 0], factor)
+    if not (units.min() >= 1.0 / LARGEST_UNIT and units.max() <= LARGEST_UNIT):
+        raise Unsupported(
+            "double precision does not hold coefficients of these ranges: give the target and columns in units in "
+            "which their ranges end between 1e-70 and 1e70"
+        )
+
+
+LARGEST_UNIT = 1e140
+"""Of a coefficient; 1 over it is the least."""
 _HOW_MOMENTS = "public_moments=(means, covariance), or (means, standard deviations)"
 _ROUNDING = 1e-9
 
@@ -601,6 +617,7 @@ class FitSettings:
     def domain(self, data: PrivateData, relation: Neighbors) -> Domain:
         """Return what is public of the records, with the starting point and the moments that were handed in."""
         domain = data.domain(relation, self.loss)
+        check_units(data, self.loss)
         if self.start is not None:
             domain = replace(domain, start=starting_point(self.start, data, self.loss))
         if self.public_moments is not None:
