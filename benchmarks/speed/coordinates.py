@@ -23,18 +23,20 @@ from discreet.accounting.plan import Plan, Release
 from discreet.accounting.pricing import price_plan
 from discreet.bounds import Bounds, Domain
 from discreet.budget import Budget, Neighbors
-from discreet.curator import Curator
+from discreet.curator import Curator, PrivateData
 from discreet.curator.engines import DenseEngine, SparseEngine
 from discreet.curator.lattice import on_weight_grid, weight_room, weight_scale
 from discreet.curator.queries.gradients import CoordinateProgram, CoordinateQuery
 from discreet.curator.records.admission import admit, scaling_for
 from discreet.losses import Logistic, Squared
-from discreet.penalties import L1
+from discreet.penalties import L1, NoPenalty
+from discreet.solvers import Geometry, GreedyCoordinateDescent
 
 N, P = size(100_000, 1000), 100
 DENSE, SPARSE = (5, 25), (2, 8)
 """Epochs of the two runs whose difference is timed; on sparse columns, nearly orthogonal, a peer soon converges."""
 FEW, STEPS = 1000, size(2000, 50)
+GREEDY = size(50, 5)
 STRENGTH = 1e-7
 """Of the L1 penalty, everywhere: small, so that every coordinate moves in every epoch."""
 
@@ -48,6 +50,7 @@ def run(rounds: int) -> Iterator[Row]:
         yield greedy_sums(X, y, rounds)
         yield from sparse_epochs(rounds)
         yield fused_steps(rounds)
+        yield greedy_steps(rounds)
 
 
 def correlated(n: int, p: int) -> tuple[Floats, Floats]:
@@ -235,3 +238,27 @@ def fused_steps(rounds: int) -> Row:
     taken = interleaved({"ours": fused, "peer": single}, rounds=rounds)
     title = f"{STEPS} coordinate steps, n={FEW}, p={P}, logistic, speed-up of a program over single answers"
     return Row.speed_up(title, taken["ours"], taken["peer"], at_least(5), clock="cpu")
+
+
+def greedy_steps(rounds: int) -> Row:
+    """A run of the poster's algorithm with its own noise, against the same in plain numpy, whose noise is no secret."""
+    X, y = correlated(FEW, P)
+    budget, clip, size = Budget(1.0, 1e-6), 1.0 / np.sqrt(P), 0.25
+    data = PrivateData(X, (y > 0).astype(int), Bounds(features=1.0, classes=(0, 1)), fit_intercept=False)
+    solver = GreedyCoordinateDescent(GREEDY, Geometry(clip=1.0), rule="gs", calibration="paper")
+    priced = price_plan(solver.plan(data.domain(budget.neighbors, Logistic()), Logistic(), NoPenalty()), budget)
+    scale = 2.0 * clip * priced.noise_multiplier / FEW
+
+    def plain() -> None:
+        rng, w = np.random.default_rng(), np.zeros(P)
+        for _ in range(GREEDY):
+            slopes = -y / (1.0 + np.exp(y * (X @ w)))
+            gradient = np.clip(X * slopes[:, None], -clip, clip).sum(axis=0) / FEW
+            j = int(np.argmax(np.abs(gradient + rng.laplace(0.0, scale, P))))
+            w[j] -= (gradient[j] + rng.laplace(0.0, scale)) / size
+
+    taken = interleaved(
+        {"ours": lambda: solver.solve(data.open(priced, Logistic()), NoPenalty()), "peer": plain}, rounds=rounds
+    )
+    title = f"{GREEDY} greedy steps, n={FEW}, p={P}, logistic, against plain numpy"
+    return Row.faster(title, taken["ours"], taken["peer"], None, clock="cpu")

@@ -22,6 +22,7 @@ that D + 1 = a (B - 1) + 1 <= a B <= 2^m / z. For vectors, and for pure prices, 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,7 @@ class Unit:
         return 1.0 / (self.step * grid.one)
 
 
+@lru_cache(maxsize=256)
 def unit_for(
     noise_multiplier: float, factor: int | Fraction, clip: float, n: int, largest: int = LARGEST_BOUND
 ) -> Unit:
