@@ -78,3 +78,11 @@ def test_the_default_loses_less_than_other_libraries_at_every_epsilon(task, rela
     for name in {"opacus", "diffprivlib", "adassp", "ihm"} & set(gaps):
         for ours, theirs in zip(gaps["auto"], gaps[name], strict=True):
             assert float(ours) < float(theirs), name
+
+
+def test_the_documentation_has_the_files_that_its_pages_name_and_no_others():
+    folder = DOCS / "measured"
+    pages = "".join(page.read_text(encoding="utf-8") for page in folder.glob("*.md"))
+    named = set(re.findall(r"\]\(([\w-]+\.csv)\)", pages))
+    assert named == {path.name for path in folder.glob("*.csv")}
+    assert len(named) >= 9
