@@ -2,8 +2,6 @@
 
 import pytest
 
-from tests.covering import covering
-
 SUITE = """
 import pytest
 
@@ -26,13 +24,6 @@ def test_thorough(): pass
 
 def test_alone(): pass
 """
-
-
-def test_a_covering_has_every_value_and_as_many_cases_as_the_longest_list():
-    mark = covering(("a", "xyz"), (("b", "c"), [(0, 1), (0, 2)]), ("d", [5])).mark
-    names, cases = mark.args
-    assert names == ["a", "b", "c", "d"]
-    assert [case.values for case in cases] == [("x", 0, 1, 5), ("y", 0, 2, 5), ("z", 0, 2, 5)]
 
 
 @pytest.fixture
