@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.solvers.prediction import Problem, Rows, Shot, Steps, best_shot, best_steps, spectrum
+from discreet.solvers.prediction import Problem, Rows, Shot, Steps, best_shot, best_steps
 from discreet.solvers.propagation import average_weights
 
 ROWS = Rows((1.0, 0.4), (2.0, 3.0), 1.0, norm=math.sqrt(6.0))
@@ -59,14 +59,6 @@ def test_output_perturbation_costs_what_is_predicted():
     assert 0.5 * float((squares * away**2).sum(axis=1).mean()) == pytest.approx(predicted, rel=0.03)
 
 
-def test_a_penalty_is_part_of_the_prediction():
-    """A strong one draws the best predictor to 0: steps have less to find, and their noise is shrunk."""
-    free, bound = (
-        best_steps(replace(ROWS, penalty=penalty), STEPS, (PROBLEM,)).excess for penalty in ((0.0, 0.0), (10.0, 10.0))
-    )
-    assert bound < free - 1.0
-
-
 def test_more_signal_means_wider_clips_and_less_excess():
     likely = tuple(Problem(effect, 0.1, 1.0, 1.0) for effect in (0.0, 0.3, 1.0))
     grid = Steps((0.1, 0.4, 1.6, 4.8), (1.0, 0.25, 0.01), (1, 4, 16), signal=1.0, n=1e4, bias=0.3)
@@ -74,19 +66,3 @@ def test_more_signal_means_wider_clips_and_less_excess():
     assert [one.clip for one in found] == sorted(one.clip for one in found)
     assert [one.excess for one in found] == sorted((one.excess for one in found), reverse=True)
     assert found[0].clip < found[-1].clip
-
-
-def test_without_signal_steps_go_nowhere():
-    likely = tuple(Problem(effect, 0.1, 1.0, 1.0) for effect in (0.0, 0.3, 1.0))
-    grid = Steps((0.1, 1.6), (1.0, 0.1, 0.01), (1, 16), signal=0.01, n=1e4, bias=0.3)
-    assert best_steps(ROWS, grid, likely).length == 0.01
-    shot = Shot((1.0,), (1e-4, 1.0, 1e4), signal=0.01, n=1e4, bias=0.3)
-    assert best_shot(ROWS, shot, likely).length == 1e4
-
-
-@pytest.mark.parametrize("count", [1, 2, 5, 12, 200])
-def test_a_spectrum_has_mean_1_and_all_directions(count):
-    values, counts = spectrum(count)
-    assert counts.sum() == count
-    assert (values * counts).sum() == pytest.approx(count)
-    assert np.all(np.diff(values) < 0)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from discreet import Bounds, Budget, DPLogisticRegression, Neighbors
-from discreet.bounds import Domain
+from discreet import Bounds, DPLogisticRegression
 from discreet.losses import Gamma, Huber, Logistic, Poisson, Quantile, SmoothedHinge, Softmax, Squared
 from discreet.models import DPClassifier, DPOrdinalRegression, DPRegressor
-from discreet.penalties import L1, L2, NoPenalty
-from discreet.solvers import ObjectivePerturbation, settings
+from discreet.penalties import L1, L2
+from discreet.solvers import settings
 from discreet.solvers.settings import Setting
 from discreet.testing import seeded
 from tests.covering import covering
@@ -98,29 +97,6 @@ def test_rare_columns_of_rare_labels_are_not_taken_for_what_their_rows_lost(name
     with seeded(0):
         model = DPLogisticRegression(4.0, 1e-6, bounds=bounds, solver=name, neighbors="zero_out").fit(X, y)
     assert np.abs(model.coef_).max() < 6.0
-
-
-def counted(name, n, epsilon):
-    """The settings of a name for counts in a wide range."""
-    domain = Domain(np.ones(6), math.sqrt(6.0), n, Neighbors.ZERO_OUT, target_bound=20.0, target_range=(0.0, 20.0))
-    facts = settings.Facts(domain, Poisson(5.0), NoPenalty(), Budget(epsilon, 1e-6, "zero_out"))
-    return getattr(settings, name)(facts).solver
-
-
-def test_counts_with_little_signal_have_plain_steps_and_declared_smoothness():
-    weak, strong = (counted("svrg", 2000, epsilon) for epsilon in (0.1, 8.0))
-    assert weak.n_inner == 1 < strong.n_inner
-    assert counted("cd", 2000, 0.1).geometry.smoothness == "declared"
-    assert counted("cd", 200_000, 4.0).geometry.smoothness == "private"
-
-
-def test_one_shots_have_a_larger_constant_where_little_else_can_be_learned():
-    def constant(n):
-        domain = Domain(np.ones(41), math.sqrt(41.0), n, Neighbors.ZERO_OUT)
-        facts = settings.Facts(domain, Logistic(), NoPenalty(), Budget(0.1, 1e-6, "zero_out"))
-        return settings.one_shot(facts, ObjectivePerturbation).constant
-
-    assert constant(300) > constant(300_000)
 
 
 LOSSES = {

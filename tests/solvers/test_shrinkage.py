@@ -15,27 +15,9 @@ from discreet.penalties import L1, L2, NoPenalty
 from discreet.solvers import GradientDescent, Preconditioned, propagation
 from discreet.solvers.base import Solution
 from discreet.solvers.propagation import average_weights, posterior_weights
-from discreet.solvers.shrinkage import Reflected, garrote, kept, noise_in, shrunk
+from discreet.solvers.shrinkage import noise_in, shrunk
 from discreet.solvers.traces import CoordinateTrace, DescentTrace, EpochsTrace, Noise, PathTrace, PointTrace
 from discreet.testing import seeded
-
-
-def left(q, noise=1.0):
-    return q * posterior_weights(q, np.ones(len(q)), noise)
-
-
-def test_mere_noise_is_taken_away():
-    rng = np.random.default_rng(0)
-    energies = [np.mean(left(rng.normal(size=60)) ** 2) for _ in range(40)]
-    assert np.mean(energies) < 0.08
-
-
-def test_few_large_entries_stay_among_noise():
-    q = np.random.default_rng(0).normal(size=60)
-    q[:2] += 8.0
-    kept = left(q)
-    np.testing.assert_allclose(kept[:2], q[:2], rtol=0.15)
-    assert np.mean(kept[2:] ** 2) < 0.2
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1.0, 1e6])
@@ -43,24 +25,6 @@ def test_nothing_is_turned_or_made_larger(noise):
     q, values = np.random.default_rng(1).normal(size=20), np.geomspace(1e-3, 10, 20)
     weights = posterior_weights(q, values, noise)
     assert ((weights >= 0) & (weights <= (1 + 1e-9) / values)).all()
-
-
-def test_where_nothing_is_clear_nothing_moves():
-    assert not posterior_weights(np.ones(5), np.ones(5), 1.0, np.zeros(5, dtype=bool)).any()
-
-
-def test_what_is_told_better_than_by_sampling_is_not_shrunk():
-    values, n = np.geomspace(1e-3, 1.0, 6), 1000
-    q = np.sqrt(values / n) * np.array([0.1, -0.5, 1.0, -1.5, 0.3, 2.0])
-    for odds in (0.0, 10.0, 1e6):
-        weights = posterior_weights(q, values, 1e-6, least=1.0 / n, prior=1.0, odds=odds)
-        np.testing.assert_allclose(weights * values, 1.0, atol=1e-5)
-
-
-def test_what_is_within_two_deviations_goes():
-    found = garrote(np.array([-5.0, -1.9, 0.0, 1.0, 2.1, 100.0]), 1.0)
-    np.testing.assert_array_equal(found[1:4], 0.0)
-    np.testing.assert_allclose(found[[0, 4, 5]], [-4.2, 2.1 - 4 / 2.1, 99.96])
 
 
 NOISE = Noise(1, 2.0, 1.5, laplace=False)
@@ -82,13 +46,6 @@ def test_variances_are_those_of_a_flat_loss_and_fall_with_curvature(name):
 
 
 STIFF = 0.7
-
-
-@pytest.mark.parametrize("name", TRACES)
-def test_a_penalty_makes_noise_smaller_as_curvature_does(name):
-    trace, flat = TRACES[name], np.zeros(3)
-    without, weak, stiff = (trace.variances(flat, np.full(3, strength)) for strength in (0.0, 0.1, 10.0))
-    assert ((stiff < 0.5 * weak) & (weak < without)).all() or name == "output"
 
 
 def test_variances_of_steps_with_a_proximal_step_each_are_those_of_runs():
@@ -213,51 +170,11 @@ def test_columns_that_greedy_steps_did_not_move_hide_none_that_they_did():
         assert model.fit(X, y).coef_[3] > 0.1
 
 
-def test_few_entries_that_are_noise_are_drawn_to_nothing_and_clear_ones_are_not():
-    """Six entries alone often look as if they had a variance; one more without signal says how often."""
-    draws = np.random.default_rng(3).normal(size=(300, 6))
-    left = [
-        [np.square(posterior_weights(q, np.ones(6), 1.0, prior=prior) * q).sum() for q in draws] for prior in (0.0, 1.0)
-    ]
-    assert np.mean(left[1]) < 2 / 3 * np.mean(left[0])
-    assert posterior_weights(np.full(6, 30.0), np.ones(6), 1.0, prior=1.0).min() > 0.99
-
-
-def risk(*values):
-    """The mean square of what is left of entries around these values, less the values, in 400 draws."""
-    rng = np.random.default_rng(0)
-    return np.mean([np.sum((kept(values + rng.normal(size=len(values))) - values) ** 2) for _ in range(400)])
-
-
-def test_an_entry_or_a_few_are_noise_unless_they_stand_out():
-    assert risk(0.0) < 0.1
-    assert risk(*np.zeros(5)) < 0.2
-    assert risk(6.0) < 1.3
-    assert risk(*np.full(5, 4.0)) < 7.0  # together they are clear
-
-
-def test_odds_against_a_signal_only_shrink():
-    q = np.random.default_rng(2).normal(size=6) * 2.0
-    without, against = (posterior_weights(q, np.ones(6), 1.0, odds=odds) for odds in (0.0, 10.0))
-    assert (against < without).all()
-    assert (against > 0).all()
-
-
 def test_so_many_entries_that_odds_are_no_number_are_shrunk(monkeypatch):
     """As of a million columns: their odds, e to the power of a part of their number, overflow."""
     monkeypatch.setattr(propagation, "ROUNDS", 1)
     weights = posterior_weights(np.zeros(20_000), np.ones(20_000), 1.0, odds=10.0)
     assert (weights == 0).all()
-
-
-@pytest.mark.parametrize("direction", [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 1.0, 3.0], [0.0, 0.0, 0.0]])
-def test_axes_begin_along_a_direction(direction):
-    axes, direction = Reflected.onto(np.array(direction)), np.array(direction)
-    whole, values = axes @ np.eye(3), np.array([1.0, 4.0, 9.0])
-    np.testing.assert_allclose(whole @ whole.T, np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(axes.diagonal(values), np.diag(whole.T @ np.diag(values) @ whole), atol=1e-12)
-    if direction.any():
-        np.testing.assert_allclose(whole[:, 0], direction / np.linalg.norm(direction), atol=1e-12)
 
 
 @pytest.mark.parametrize("middle", [False, True])

@@ -16,7 +16,7 @@ from discreet.curator.queries.choices import RULES, _largest_offset, score_latti
 from discreet.errors import PlanViolation, Unsupported
 from discreet.losses import Squared
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
-from discreet.solvers import CoordinateDescent, Geometry, GreedyCoordinateDescent
+from discreet.solvers import CoordinateDescent, Geometry
 from tests.covering import covering
 from tests.replaying import window
 from tests.solvers.coordinates.tables import RELATIONS, bounds_for, csr, gradients, opened
@@ -221,38 +221,6 @@ def test_an_l2_penalty_shifts_the_sums_of_noisy_max_alike(relation, penalty):
     steps = clips / seen[0].unit.bound
     assert exact[0] - exact[2] == pytest.approx(40 * penalty.l1_l2[1] * w / steps, abs=1.0)
     assert np.abs(exact[0] - exact[1]).max() <= seen[0].factor * seen[0].unit.bound
-
-
-def poster_losses(X, y, w0, n_steps, scale, l2, draws):
-    """Final objectives of the poster's algorithm in plain numpy: squared loss, M_j = 1 and gradients within a clip."""
-    rng, (n, p), out = np.random.default_rng(7), X.shape, []
-    for _ in range(draws):
-        w = w0.copy()
-        for _ in range(n_steps):
-            g = np.clip(X * (X @ w - y)[:, None], -CLIP, CLIP).sum(axis=0) / n
-            j = int(np.argmax(np.abs(g + l2 * w + rng.laplace(0, scale / n, p))))
-            w[j] = (w[j] - g[j] - rng.laplace(0, scale / n)) / (1 + l2)
-        out.append(np.mean((X @ w - y) ** 2) / 2 + l2 * w @ w / 2)
-    return np.array(out)
-
-
-def test_the_posters_algorithm_with_an_l2_penalty_has_the_law_of_plain_numpy():
-    """The same noise, the same law of final objectives; with another strength the laws differ."""
-    (X, y), l2, draws, steps = table(6, n=60), 0.3, 250, 4
-    solver = GreedyCoordinateDescent(
-        n_steps=steps, geometry=Geometry(clip=CLIP * math.sqrt(6)), rule="gs", calibration="paper"
-    )
-    budget = Budget(1.0, 1e-3, "zero_out")
-    data = PrivateData(X, y, bounds_for(LOSS, 6), fit_intercept=False)
-    priced = price_plan(solver.plan(data.domain(budget.neighbors, LOSS), LOSS, L2(l2)), budget)
-    final = []
-    with use_entropy(Words(3)):
-        for _ in range(draws):
-            w = solver.solve(data.open(priced, LOSS), L2(l2)).coefficients
-            final.append(np.mean((X @ w - y) ** 2) / 2 + l2 * w @ w / 2)
-    scale = CLIP * priced.noise_multiplier
-    assert ks_2samp(final, poster_losses(X, y, np.zeros(6), steps, scale, l2, 2000)).pvalue > 1e-6
-    assert ks_2samp(final, poster_losses(X, y, np.zeros(6), steps, scale, 0.0, 2000)).pvalue < 1e-6
 
 
 def test_a_choice_leaves_without_noise_only_where_nothing_is_private():

@@ -10,13 +10,11 @@ import pytest
 
 from discreet import Budget, DPLogisticRegression, DPRidge
 from discreet.accounting.pricing import price_plan
-from discreet.default import Recipe
-from discreet.errors import PlanViolation, Unsupported
-from discreet.losses import Logistic, Poisson, Squared
-from discreet.penalties import L1, L2, GroupL2, NoPenalty
+from discreet.errors import PlanViolation
+from discreet.losses import Logistic, Squared
+from discreet.penalties import NoPenalty
 from discreet.solvers import (
     CoordinateDescent,
-    ExponentialMechanism,
     GradientDescent,
     GreedyCoordinateDescent,
     ObjectivePerturbation,
@@ -95,48 +93,3 @@ def test_without_noise_a_composition_reaches_the_optimum(small_table, inner, aro
     model = made(solver=STAGES[around]((LIMIT | LIMIT_SHOT)[inner], **more), **facts).fit(small_table.X, y)
     found, expected = (np.append(np.ravel(m.coef_), m.intercept_) for m in (model, best))
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
-
-
-# ---------------------------------------------------------------------------------------------------- refusals
-
-
-REFUSED = {
-    "one-shot": (Preconditioned(ObjectivePerturbation(regularization=1.0)), Logistic(), NoPenalty(), "iterative"),
-    "one-shot, declared": (
-        Preconditioned(OutputPerturbation(regularization=1.0), "declared"),
-        Logistic(),
-        NoPenalty(),
-        "iterative",
-    ),
-    "noisy descent": (Preconditioned(OutputPerturbation(n_steps=3), "diagonal"), Logistic(), NoPenalty(), "iterative"),
-    "a draw": (
-        Preconditioned(ExponentialMechanism(regularization=1.0)),
-        Logistic(),
-        NoPenalty(),
-        "iterative|fixed plan",
-    ),
-    "a paper's noise": (
-        Preconditioned(CoordinateDescent(calibration="slides"), "diagonal"),
-        Logistic(),
-        NoPenalty(),
-        "fixed plan",
-    ),
-    "a stage in a stage": (
-        Preconditioned(Preconditioned(GradientDescent()), "diagonal"),
-        Logistic(),
-        NoPenalty(),
-        "estimated once",
-    ),
-    "counts": (Preconditioned(GradientDescent(), "diagonal"), Poisson(2.0), NoPenalty(), "gd"),
-    "corners, whitened": (Preconditioned(GradientDescent()), Logistic(), L1(0.1), "diagonal"),
-    "greedy, whitened": (Preconditioned(GreedyCoordinateDescent()), Logistic(), L2(0.1), "diagonal"),
-    "groups": (Preconditioned(GradientDescent(), "diagonal"), Logistic(), GroupL2(0.1, ((0, 1),)), "separable"),
-    "a recipe in a stage": (Preconditioned(Recipe()), Logistic(), NoPenalty(), "iterative"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_compose_is_refused_before_anything_is_released(case):
-    solver, loss, penalty, remedy = REFUSED[case]
-    with pytest.raises(Unsupported, match=remedy):
-        solver.plan(problem(loss).domain(Budget(1.0).neighbors, loss), loss, penalty)
