@@ -128,14 +128,6 @@ def test_planted_defects_are_found(plant, relation, kind, monkeypatch):
     assert len(set(found.findings)) == len(found.findings)
 
 
-def test_a_fit_that_raises():
-    def fit(X, y, groups=None):
-        raise ValueError("always the same")
-
-    with pytest.raises(ValueError, match="always the same"):  # a refusal is no finding
-        audited(fit=fit)
-
-
 # --- the neighbors ------------------------------------------------------------------------------------
 
 

@@ -213,52 +213,6 @@ def test_thirty_kills(tmp_path):
 
 
 @pytest.mark.thorough
-def test_fifty_analysts_and_a_thousand_requests(tmp_path):
-    """All at once, on loopback: what was granted has its entry and its result, the rest a clear refusal."""
-    from discreet import DPLogisticRegression
-
-    victim = Victim(tmp_path, 50, cap=1.0, allocation=0.3)
-    victim.start()
-    jobs, refused, wrong, lock = set(), [], [], threading.Lock()
-    from discreet.service_client import ServiceRefused
-
-    def ask(i):
-        try:
-            dataset = victim.client(i).dataset("patients")
-            for number in range(19):
-                try:
-                    if number % 2:
-                        dataset.quote(DPLogisticRegression(epsilon=0.05 + 0.001 * i, solver="gd"))
-                    else:
-                        job = dataset.submit(DPLogisticRegression(epsilon=0.05, solver="gd"), charge_id=f"n{number}")
-                        with lock:
-                            jobs.add(job)
-                except ServiceRefused as error:
-                    with lock:
-                        refused.append(error.status)
-        except Exception as error:
-            wrong.append(repr(error))
-
-    threads = [threading.Thread(target=ask, args=(i,)) for i in range(50)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=300)
-    assert wrong == []
-    end = time.monotonic() + 300
-    service = Service(Settings.load(victim.path))
-    while any(one.state in ("queued", "running") for one in service.jobs.listed(limit=-1)):
-        assert time.monotonic() < end
-        time.sleep(0.5)
-    victim.stop()
-    granted = checked_afterwards(victim, jobs)
-    assert granted > 20
-    assert len(jobs) + len(refused) == 500
-    assert set(refused) <= {409}
-    assert granted < 500  # the cap refused the others, when they were sent or when their turn came
-
-
-@pytest.mark.thorough
 def test_a_service_that_is_stopped_goes_on_after_the_next_start(tmp_path):
     """Asked to end while a worker runs: the worker is ended, and its job is neither failed nor lost."""
     from discreet.serve.jobs import Dispatcher

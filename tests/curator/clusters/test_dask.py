@@ -54,17 +54,6 @@ def test_a_sample_does_not_depend_on_the_parts(client, parts):
     assert bits(fitted("logistic", parts, solver=solver)) == bits(fitted("logistic", solver=solver))
 
 
-@pytest.mark.parametrize("solver", ["cd", "gcd"])
-def test_a_quote_says_how_many_passes_single_steps_take_and_what_takes_fewer(client, solver):
-    model = DPLogisticRegression(3.0, 1e-6, bounds=1.0, classes=(0, 1), solver=solver)
-    there, here = model.quote(in_parts(X, 3), in_parts(BINARY, 3)), model.quote(X, BINARY)
-    (note,) = set(there.reason) - set(here.reason)
-    steps = sum(one.count for one in there.priced.plan.releases if one.query == "noisy_coordinate_gradient")
-    assert note.startswith(f"{steps:,} steps of one coordinate are as many passes")
-    blocks = model.set_params(solver=CoordinateDescent(block_size=2)).quote(in_parts(X, 3), in_parts(BINARY, 3))
-    assert not any("passes over the cluster" in reason for reason in blocks.reason)
-
-
 def test_an_epoch_of_blocks_costs_as_many_passes_as_there_are_blocks(client, monkeypatch):
     """Four columns in blocks of two: two passes per epoch, one vector release each, with the bits of memory."""
     solver = CoordinateDescent(block_size=2, schedule="cyclic", average="last")
@@ -249,14 +238,3 @@ def test_errors_of_the_users_graph_carry_no_value(client, ledger, place):
     assert SENTINEL not in shown
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert charges(ledger) == 1
-
-
-def test_under_add_remove_nothing_is_counted_before_the_charge(client, monkeypatch):
-    def counted(self):
-        raise AssertionError("rows were counted")
-
-    monkeypatch.setattr(dask_parts.DaskParts, "count", counted)
-    expected = fitted("logistic", neighbors="add_remove")
-    found = fitted("logistic", 3, neighbors="add_remove")
-    assert bits(found) == bits(expected)
-    assert not {"kept", "parts"} & set(found.certificate_.assumed_public)

@@ -155,11 +155,3 @@ def test_a_table_that_grows_after_it_was_counted_fails_closed(client, files, tmp
     with cluster(client), pytest.raises((Unsupported, ClusterFailed), match="changed its size"):
         fitted(path, ledger=ledger, dataset="t")
     assert ledger.spent("t").fits == 1
-
-
-def test_runs_of_row_groups_hold_every_group_once(monkeypatch):
-    monkeypatch.setattr(tasks, "_PART_ROWS", 10)
-    runs = list(tasks._grouped([4, 4, 4, 30, 1, 0, 9]))
-    assert [group for groups, _ in runs for group in groups] == list(range(7))
-    assert sum(rows for _, rows in runs) == 52
-    assert list(tasks._grouped([])) == [((), 0)]

@@ -26,7 +26,7 @@ from tests.registry import WIDTH
 N, P = 230, WIDTH - 1
 COLUMNS = [f"x{j}" for j in range(P)]
 LAYOUTS = ("weights of persons", "weights", "records", "persons")
-PARTS = (1, 2, 7)
+PARTS = (1, 7)
 CLIPS = np.full(WIDTH, 0.1)
 RELEASES = {
     **{name: ask for name, ask in registry.QUERIES.items() if name not in WHOLE},

@@ -141,6 +141,7 @@ def test_a_killed_worker_costs_no_bit_no_charge_and_no_noise(processes, monkeypa
     assert job.charges == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", JOBS)
 def test_answers_that_come_twice_are_counted_once(client, monkeypatch, name):
     job = Job(name)
@@ -149,6 +150,7 @@ def test_answers_that_come_twice_are_counted_once(client, monkeypatch, name):
     assert job.run(PARTS) == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", JOBS)
 def test_a_part_that_is_left_out_of_a_request_ends_it(client, monkeypatch, name):
     """Of the first, one in the middle, and the last: nothing is released, and a charge stands."""
@@ -168,8 +170,7 @@ def test_a_part_that_is_left_out_of_a_request_ends_it(client, monkeypatch, name)
 
 
 def test_nothing_is_left_on_the_cluster(client):
-    for name in ("fit", "score of persons", "search"):
-        Job(name).run(PARTS)
+    Job("score of persons").run(PARTS)
     gc.collect()
     for _ in range(50):
         client.run(gc.collect)

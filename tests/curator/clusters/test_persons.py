@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 from discreet import DPLogisticRegression, Schema, TableModel
-from discreet.curator.clusters import dask as dask_parts
 from discreet.curator.clusters import persons, tasks
 from discreet.errors import ClusterFailed
 from discreet.ledger import Ledger
-from discreet.scale import cluster
 from discreet.schema import Number, Target
 from discreet.solvers import StochasticGradientDescent
 from discreet.testing import seeded
@@ -83,15 +81,6 @@ def test_tables_of_persons_their_ranges_and_checks_have_the_bits_of_memory(clien
         assert found.certificate_.assumed_public.get(fact) == expected.certificate_.assumed_public.get(fact)
 
 
-def test_files_of_persons_that_workers_read_have_the_bits_of_memory(client, tmp_path):
-    frame, schema = frame_of(), schema_of(private=False)
-    for k in range(3):
-        frame.iloc[k::3].to_parquet(tmp_path / f"{k}.parquet")
-    expected = table_model(schema, pd.concat([frame.iloc[k::3] for k in range(3)]))
-    with cluster(client):
-        assert bits(table_model(schema, str(tmp_path))) == bits(expected)
-
-
 def test_records_of_persons_are_recognized(client, monkeypatch):
     seen, ledger = [], Ledger(":memory:")
     ledger.grant("records", epsilon=100.0, delta=1e-3, neighbors="replace_one", unit="person")
@@ -131,15 +120,6 @@ def test_pieces_that_come_in_any_order_are_counted_once():
     assert persons.addressed(failed, parts=2) == [(0, failed), (1, failed)]
 
 
-def test_a_piece_knows_how_much_memory_it_takes():
-    """Dask spills what it knows to be large."""
-    from dask.sizeof import sizeof
-
-    columns = {"values": np.zeros((1000, 5))}
-    pieces = [persons.Piece(0, b"", np.zeros(1000), np.arange(1000), columns, None, 0)] * 3
-    assert sizeof(pieces) > 3 * 1000 * 7 * 8
-
-
 def test_equal_names_go_to_one_part():
     dealing = persons.Dealing(1 << 20, bytes(range(16)))
     who = uuid.uuid4()
@@ -153,11 +133,6 @@ def test_equal_names_go_to_one_part():
     assert numbers.tolist() == dealing.targets(np.arange(5000)).tolist()
     assert len(set(numbers.tolist())) > 4900
     assert dealing.targets(np.array(["x"])) == dealing.targets(np.array(["x"], dtype=object))
-
-
-def test_persons_are_not_counted_under_add_remove(client, monkeypatch):
-    monkeypatch.setattr(dask_parts.DaskParts, "count", lambda self: pytest.fail("persons were counted"))
-    fitted(NAMES["numbers"], 2, neighbors="add_remove")
 
 
 LARGE = 2**53 + 1

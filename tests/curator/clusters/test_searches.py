@@ -1,17 +1,11 @@
 """Private searches over rows on a cluster: the bits of memory, and rows that stay where they are."""
 
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
 
-from discreet import DPLogisticRegression, DPRandomizedSearch, Schema
+from discreet import DPLogisticRegression, DPRandomizedSearch
 from discreet.curator.clusters import remote, tasks
 from discreet.errors import ClusterFailed, Unsupported
-from discreet.ledger import Ledger
-from discreet.models import TableSearch
-from discreet.scale import cluster
-from discreet.schema import Number, Target
 from discreet.solvers import GradientDescent, StochasticGradientDescent
 from discreet.testing import seeded
 from tests.curator.clusters.parted import BINARY, N, X, bits, in_parts
@@ -42,31 +36,6 @@ def test_a_search_has_the_bits_of_memory(client, parts, groups):
     assert released(searched(LOGISTIC, BINARY, parts, groups=groups)) == released(
         searched(LOGISTIC, BINARY, groups=groups)
     )
-
-
-@pytest.mark.parametrize("person", [None, "who"])
-def test_tables_and_files_have_the_bits_of_memory(client, tmp_path, person):
-    frame = pd.DataFrame(X, columns=list("abc")).assign(ill=BINARY, who=[f"p{k:g}" for k in NAMES])
-    frame.loc[::19, "b"] = np.nan
-    for k in range(3):
-        frame.iloc[80 * k : 80 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
-    schema = Schema({name: Number((-1, 1)) for name in "abc"}, Target("ill", classes=(0, 1)), person=person)
-    ledger, seen = Ledger(":memory:"), []
-    ledger.grant("t", epsilon=99.0, delta=1e-3, neighbors="replace_one", unit="person" if person else "record")
-    ledger.recognize = lambda dataset, found: seen.append(found)
-
-    def table_search(table):
-        words = {"epsilon": 4.0, "delta": 1e-6, "mean_runs": 2, "ledger": ledger, "dataset": "t"}
-        with seeded(5):
-            search = DPRandomizedSearch(DPLogisticRegression(), CHEAP, **words)
-            found = TableSearch(schema, search).fit(table)
-        return bits(found.best_estimator_.estimator_), found.best_score_, seen.pop()
-
-    expected = table_search(frame)
-    assert table_search(dd.from_pandas(frame, npartitions=3, sort=False)) == expected
-    with cluster(client):
-        assert table_search(str(tmp_path)) == expected
-    assert ledger.spent("t").fits == 3
 
 
 def test_each_unit_is_in_one_of_the_two_parts(client, monkeypatch):

@@ -1,13 +1,10 @@
 """Weights and offsets of rows on a cluster: the bits of memory."""
 
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor, Schema, TableModel
-from discreet.schema import Number, Offset, Target, Weight
+from discreet import Bounds, DPLogisticRegression, DPPoissonRegressor
 from discreet.testing import seeded
 from tests.curator.clusters.parted import BINARY, COUNTS, N, X, bits, in_parts
 
@@ -40,23 +37,3 @@ def test_weights_and_offsets_have_the_bits_of_memory(client, name, groups, besid
     expected = bits(fitted(name, beside, groups=groups))
     assert bits(fitted(name, beside, 3, groups=groups)) == expected
     assert expected != bits(fitted(name, {}, groups=groups))
-
-
-@pytest.mark.parametrize("person", [None, "who"])
-def test_columns_of_a_table_have_the_bits_of_memory(client, person):
-    frame = pd.DataFrame(X, columns=list("abc")).assign(visits=COUNTS, w=WEIGHTS, days=np.exp(OFFSETS), who=NAMES)
-    schema = Schema(
-        {name: Number((-1, 1)) for name in "abc"},
-        Target("visits", range=(0, 10)),
-        person=person,
-        weight=Weight("w", (0, 2)),
-        offset=Offset("days", (0.3, 3), log=True),
-    )
-
-    def table_model(table):
-        with seeded(5):
-            return bits(TableModel(schema, DPPoissonRegressor(3.0, 1e-6)).fit(table).estimator_)
-
-    assert table_model(dd.from_pandas(frame, npartitions=3, sort=False)) == table_model(frame)
-    empty = dd.concat([dd.from_pandas(part, npartitions=1) for part in (frame[:0], frame[:100], frame[100:])])
-    assert table_model(empty) == table_model(frame)
