@@ -56,6 +56,12 @@ def _no_cached_prices(request: pytest.FixtureRequest) -> Iterator[None]:
         cached.cache_clear()
 
 
+@pytest.fixture
+def no_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make reports without their forecast, whose simulated fits take seconds."""
+    monkeypatch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
+
+
 @pytest.fixture(scope="session")
 def table() -> Table:
     return Table()

@@ -53,10 +53,6 @@ def refused(run: Callable[..., Any]) -> Callable[..., str]:
     return invoke
 
 
-def no_forecast(*arguments: object, **settings: object) -> None:
-    return None
-
-
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a table, its schema, a ledger, and a model that was charged there."""
@@ -65,7 +61,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "schema.toml").write_text(SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr("discreet.report.model_report.cost_forecast", no_forecast)
+        patch.setattr("discreet.report.model_report.cost_forecast", lambda *_, **__: None)
         for command in (
             ["budget", "init", "budget.db"],
             ["budget", "grant", "people", "--epsilon", "5", "--delta", "1e-3", "--ledger", "budget.db"],
@@ -77,9 +73,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of ``made``, as the working directory. Reports are made without their forecast, which takes seconds."""
-    monkeypatch.setattr("discreet.report.model_report.cost_forecast", no_forecast)
+def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_forecast: None) -> Path:
+    """A copy of ``made``, as the working directory."""
     copy = tmp_path / "place"
     shutil.copytree(made, copy)
     Ledger(copy / "budget.db").bind()
