@@ -65,20 +65,10 @@ SEEN = [
 ]
 
 
-@pytest.mark.whole
+@pytest.mark.few(5)
 @pytest.mark.parametrize("words", SEEN, ids=lambda words: " ".join(map(str, words[-6:])))
 def test_what_once_ended_in_an_internal_error(answered, words):
     answered(*words)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_prices(answered, seed):
-    draw = random.Random(seed)
-    for _ in range(15):
-        words = ["--neighbors", draw.choice(RELATIONS), "-t", draw.choice((1, 3, 100)), "--allow-large-delta"]
-        words += [draw.choice(("-e", "-z")), draw.choice(NUMBERS), "-d", draw.choice(NUMBERS)]
-        words += ["-q", draw.choice(NUMBERS)] if draw.random() < 0.4 else []
-        answered("price", *words, *(("-c", draw.choice(NUMBERS)) if draw.random() < 0.3 else ()))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -167,6 +167,7 @@ def command(table, tmp_path_factory):
     return walk
 
 
+@pytest.mark.thorough
 def test_from_a_command(command):
     assert set(ENDS) <= set(command.hops)
     assert ("models/fit.py", "fit_model") in command.hops
@@ -174,6 +175,7 @@ def test_from_a_command(command):
     assert all(counted[key] <= COMMAND[key] for key in COMMAND), (counted, "\n".join(map(str, command.hops)))
 
 
+@pytest.mark.thorough
 def test_declarations_are_given_no_table(command):
     """Schemas, prices and ledgers work with facts: no function of theirs is handed a container of records."""
     assert {Path(file).parts[0] for file, _ in command.given} <= {"cli", "curator", "models", "report"}

@@ -23,50 +23,37 @@ def run(code, **environment):
     return done.stdout
 
 
-def test_importing_discreet_imports_nothing_heavy():
-    code = """
+STAGES = """
 import sys
+
+def heavy(*names):
+    print([name for name in names if name in sys.modules])
+
 import discreet
-heavy = ("numpy", "scipy", "sklearn", "numba", "llvmlite", "dp_accounting", "pandas", "matplotlib", "rich", "typer")
-print([name for name in heavy if name in sys.modules])
-"""
-    assert run(code).strip() == "[]"
+heavy("numpy", "scipy", "sklearn", "numba", "llvmlite", "dp_accounting", "pandas", "matplotlib", "rich", "typer")
 
-
-def test_declaring_facts_needs_no_compiler_nor_accountant():
-    code = """
-import sys
 from discreet import Bounds, Budget, Neighbors
 from discreet.accounting import Plan, Release
 Budget(1.0, 1e-6); Bounds(1.0); Plan([Release("noisy_gradient", 3)])
-print([name for name in ("sklearn", "numba", "dp_accounting", "pandas") if name in sys.modules])
-"""
-    assert run(code).strip() == "[]"
+heavy("sklearn", "numba", "dp_accounting", "pandas")
 
-
-def test_an_estimator_is_imported_and_configured_without_the_compiler():
-    code = """
-import sys
 from discreet import DPLogisticRegression, DPRidge
 repr(DPLogisticRegression(1.0, bounds=1.0, classes=(0, 1)).set_params(penalty="l1")); DPRidge(1.0)
-heavy = ("numba", "llvmlite", "dp_accounting", "discreet.curator.private_data")
-print([name for name in heavy if name in sys.modules])
-"""
-    assert run(code).strip() == "[]"
+heavy("numba", "llvmlite", "dp_accounting", "discreet.curator.private_data")
 
-
-def test_the_compiler_learns_losses_that_were_imported_before_it():
-    code = """
-import sys
 from discreet.losses import Logistic
 from discreet.losses.base import derivative
-assert "numba" not in sys.modules
+heavy("numba")
 from discreet.curator.kernels.kernel import kernel
 from numba import njit
 slope = njit(lambda loss, margin, target: derivative(loss, margin, target))
 print(slope(Logistic(), 0.5, 1.0) == derivative(Logistic(), 0.5, 1.0))
 """
-    assert run(code).strip() == "True"
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    """By the package, by declared facts and by estimators; and the compiler learns losses that came before it."""
+    assert run(STAGES).splitlines() == ["[]"] * 4 + ["True"]
 
 
 _FIT = """
@@ -94,7 +81,8 @@ print(sorted(set(compiled)), cached)
 
 def test_a_process_that_finds_all_compiled_compiles_nothing():
     """From the cache that all tests share: the first process fills it where it is not full yet."""
-    run(_FIT)
     compiled, _, hits = run(_FIT).strip().rpartition(" ")
+    if compiled != "[]":
+        compiled, _, hits = run(_FIT).strip().rpartition(" ")
     assert compiled == "[]"
     assert int(hits) > 0

@@ -8,6 +8,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.public_names import public
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +77,7 @@ def test_pages():
     assert [f"{page.name}: {text}" for page in PAGES for text in found(page.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.thorough
 def test_docstrings_help_texts_and_errors():
     wrong = []
     for module in MODULES:

@@ -109,7 +109,7 @@ def test_changes_while_it_is_read_cannot_lengthen_a_contribution():
     thread = threading.Thread(target=flicker)
     thread.start()
     try:
-        for _ in range(300):
+        for _ in range(100):
             assert size(measure(X, [1], bounds_for(Logistic()), Logistic(), clip=1e-3)) <= 1
     finally:
         stop.set()

@@ -1,6 +1,7 @@
 """What a recipe says of its noise is what repeated fits show."""
 
 import numpy as np
+import pytest
 
 from discreet import DPLinearRegression, DPLogisticRegression, DPRidge
 from discreet.default import Recipe
@@ -43,6 +44,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(1)
 @covering(("case", CASES), ("relation", ["zero_out", "replace_one"]))
 def test_noise_figures_are_those_of_fits(case, relation):
     assert 1 / FACTOR < told_over_seen(*CASES[case], neighbors=relation) < FACTOR

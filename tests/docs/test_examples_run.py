@@ -13,8 +13,17 @@ from tests.public_names import public
 ALL = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
+LONG = ("docs/audits.md", "docs/extend.md", "docs/forecast.md", "docs/tutorials/service.md")
+"""Pages of many simulations, a service or kernels of their own."""
+
+
+def with_level(path):
+    name = path.relative_to(ROOT).as_posix()
+    return pytest.param(path, marks=pytest.mark.thorough if name in LONG else (), id=name)
+
+
 @pytest.mark.whole
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("path", [with_level(path) for path in PAGES])
 def test_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(path)

@@ -291,6 +291,7 @@ def slope(loss, margin, target):
 """
 
 
+@pytest.mark.thorough
 def test_an_own_loss_neither_spoils_the_compilers_cache_nor_runs_stale(tmp_path):
     """Its kernels are cached with all others; a process that cannot import it goes on, and an edit is compiled anew."""
     (tmp_path / "kernel.py").write_text(KERNEL.format(folder=str(tmp_path)))

@@ -85,6 +85,7 @@ def test_a_call_that_does_not_end_is_noticed(monkeypatch):
     assert planted(monkeypatch, forever).kind == ENDLESS
 
 
+@pytest.mark.thorough
 def test_a_process_that_ends_is_noticed_and_the_others_run_on(monkeypatch):
     monkeypatch.setenv("DISCREET_FUZZ_CRASH", "Budget")
     found = fuzz([Case("Bounds in DPRidge", {"n": "2.5"}), Case("Budget", {}), Case("Bounds in DPRidge", {"n": "-1"})])

@@ -50,6 +50,7 @@ def fitted():
         return model_of().fit(X, y)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cov_type", ["robust", "model"])
 def test_without_noise_it_is_maximum_likelihood(cov_type):
     X, y = drawn()

@@ -88,7 +88,7 @@ def advice(name, n, p, relation):
     return remedies + ([(n, int(fewer[1]), 1.0)] if fewer else [])
 
 
-@pytest.mark.few(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [5, 2, 8, 11, 4, 7])
 def test_advice_shows_effects_if_followed_and_not_well_below(seed):
     """More rows, a larger epsilon, fewer columns: each by itself; half of what is advised is not enough."""

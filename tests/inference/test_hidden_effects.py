@@ -163,6 +163,7 @@ def test_a_hidden_bend_is_no_rare_value():
     assert (picture.get_title(loc="left"), *picture.get_xlim()) == ("age", 18.0, 90.0), "hidden places stay empty"
 
 
+@pytest.mark.usefixtures("no_forecast")
 def test_saved_models_commands_and_reports_have_none(folder):
     model = TableModel.load(folder)
     summary = model.summary()
@@ -229,6 +230,7 @@ def test_a_number_that_tells_nothing_is_no_rare_category(wrong):
     assert expected in summary.reasons["income"]
 
 
+@pytest.mark.usefixtures("no_forecast")
 def test_an_effect_of_clipped_values_says_so():
     """A range that cuts most values changes what is estimated: here to twice the effect."""
     rng, n = np.random.default_rng(1), 12_000
@@ -254,6 +256,7 @@ def test_labels_that_no_row_has_are_the_reason_for_no_standard_errors():
         model.summary()
 
 
+@pytest.mark.usefixtures("no_forecast")
 def test_what_is_not_to_be_trusted_is_said_first(folder):
     """In the text, the HTML, the report, and on the page; one text, in one place."""
     model, page = TableModel.load(folder), (Path(__file__).parents[2] / "docs/inference.md").read_text(encoding="utf-8")

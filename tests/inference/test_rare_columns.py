@@ -95,7 +95,7 @@ def test_a_column_far_narrower_than_its_range_is_right_or_hidden(name, deviation
     assert deviation < 0.1 or not np.isnan(gap).any()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @covering(("name", ["linear", "logistic", "poisson"]), ("relation", RELATIONS))
 def test_fits_that_drop_rows_replay_on_neighbors(monkeypatch, name, relation):
     """Rows beyond the lattice do not count: here those beyond three deviations, with hostile rows on either side."""

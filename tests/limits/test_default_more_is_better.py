@@ -135,13 +135,13 @@ LAWS = [
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_a_larger_budget_does_not_hurt(law):
     assert rises(law, [(2000, epsilon) for epsilon in EPSILONS]) == []
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_more_rows_do_not_hurt(law):
     assert rises(law, [(n, 1.0) for n in rows(law)]) == []

@@ -160,7 +160,7 @@ def _is_solver(name: str, advice: str) -> bool:
     return name not in ("whitened", "output", "objective", "exponential") or f"'{name}'" in advice
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=name_of)
 @pytest.mark.parametrize("loss", LOSSES, ids=name_of)
 def test_a_refusal_names_no_solver_that_refuses_too(loss, penalty):

@@ -158,7 +158,7 @@ KNOWN = [
 """Where a default may easily take steps that are too long, or for more records than there are."""
 
 
-@pytest.mark.whole
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 def test_known_cases(case):
     assert worse(case.excess, SEEDS) is None

@@ -161,6 +161,7 @@ def test_the_only_record_removed(name):
         assert_replay(fit, data, Data(data.X[:0], data.y[:0]), "add_remove")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["gd: whitened", "recipe: clipped", "recipe: weighted", "recipe: diagonal"])
 def test_ranges_far_from_zero(name):
     """The fine grid, and centers that the declared ranges give."""

@@ -207,6 +207,7 @@ def check(fit, pairs, relation, near=0.9):
     assert near < worst_ratio(fit, pairs, relation) <= 1.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("relation", "private"), PAIRED)
 def test_cells_of_any_kind(relation, private):
     check(fit_of(declared(private), relation), neighbors(relation, {**TEXTS, **OBJECTS}), relation)

@@ -348,6 +348,7 @@ def chosen_loop(loss, x, moved, move, margin, target, slopes, margin_scale, scal
     return gradients._moved_column_sum(loss, x, moved, move, margin, target, slopes, margin_scale, scale, bound)
 
 
+@pytest.mark.few(1)
 @covering(("bound", [2.0**20, 2.0**45]), ("rows", [64, 100, 1024]), ("loss", [Squared(), Logistic(), Huber(0.5)]))
 def test_same_bits(loss, rows, bound):
     rng = np.random.default_rng(rows)

@@ -29,10 +29,9 @@ def index(monkeypatch, tmp_path):
 
 def test_an_index_of_any_bytes_is_replaced(index):
     honest, rng = index.read_bytes(), np.random.default_rng(0)
-    cut = [honest[: len(honest) * part // 8] for part in range(0, 8, 2)]
-    flipped = [honest[:place] + bytes([honest[place] ^ 255]) + honest[place + 1 :] for place in range(0, 60, 9)]
-    headed = [pickle.dumps(numba.__version__) + rng.bytes(40) for _ in range(4)]
-    for content in (*cut, *flipped, *headed, *(rng.bytes(60) for _ in range(4)), b"garbage", b"\x80\x05\xff"):
+    cut = [honest[: len(honest) * part // 8] for part in (0, 5)]
+    flipped = [honest[:place] + bytes([honest[place] ^ 255]) + honest[place + 1 :] for place in (0, 9, 36)]
+    for content in (*cut, *flipped, pickle.dumps(numba.__version__) + rng.bytes(40), b"garbage"):
         index.write_bytes(content)
         assert total()[0] == [3, 6], content
     assert total() == ([3, 6], 1)

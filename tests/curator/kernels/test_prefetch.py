@@ -1,6 +1,7 @@
 """Fetching ahead reads and writes nothing: not at the ends of an array, nor beyond."""
 
 import numpy as np
+import pytest
 from numba import njit
 
 from discreet.curator.kernels.kernel import prefetch_entries, prefetch_row
@@ -20,6 +21,7 @@ def fetch_entries(array):
             prefetch_entries(array, first, last)
 
 
+@pytest.mark.few(1)
 @covering(("columns", [0, 1, 3, 100]), ("dtype", [np.int16, np.int32, np.float64]))
 def test_nothing_changes(dtype, columns):
     table = np.arange(7 * columns).reshape(7, columns).astype(dtype)

@@ -99,6 +99,7 @@ def test_the_factor_is_that_of_the_docstring(model, query, relation):
     assert expected <= factor <= expected * (1 + 1e-9)
 
 
+@pytest.mark.few(1)
 @each_query
 @each_model
 def test_no_point_and_no_clip_breaks_the_bound(model, query):

@@ -38,7 +38,7 @@ def written(digits, places, exponent):
     return text if exponent is None else f"{text}e{exponent}"
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.builds(
