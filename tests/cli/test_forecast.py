@@ -37,3 +37,13 @@ def test_no_simulated_accuracy_is_quoted(run):
     assert predicted.search(text)
     assert "%" not in predicted.sub("", text)
     assert "without privacy on the same rows" in " ".join(text.split())
+
+
+def test_the_time_on_a_cluster_is_predicted(run, refused):
+    words = ("forecast", "-n", 3000, "-p", 3, "--seeds", 2, "--solver", "gd", "--cluster-workers", 2)
+    result = run(*words, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["cluster"]
+    assert (found["workers"], found["parts"]) == (2, 1)
+    assert found["seconds"] == pytest.approx(found["read"] + found["work"] + found["overhead"])
+    refused(*words, "--effects")

@@ -248,6 +248,7 @@ class MyLoss(_Fields, Loss):
 '''
 
 
+@pytest.mark.thorough
 def test_a_new_built_in_solver_or_loss_is_one_file_and_its_names(tmp_path):
     """The package is copied, a file and its names are added for each, and both are known everywhere."""
     shutil.copytree(SRC, tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__"))

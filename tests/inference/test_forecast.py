@@ -110,7 +110,7 @@ def test_fits_that_follow_advice_show_effects(seed):
         assert found_in_fits(name, rows, columns, epsilon, relation) >= 0.6, (name, rows, columns, epsilon)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "design",
     [

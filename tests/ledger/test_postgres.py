@@ -318,6 +318,7 @@ def test_the_server_dies_in_mid_use(server, ledger):
     charge(ledger)
 
 
+@pytest.mark.thorough
 def test_the_server_dies_inside_a_transaction(server, ledger):
     def interrupted() -> None:
         with store_of(ledger).writing() as at:

@@ -164,7 +164,7 @@ def test_known_cases(case):
     assert worse(case.excess, SEEDS) is None
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("case", cases(120), ids=str)
 def test_it_is_not_worse_than_no_columns(case):
     assert worse(case.excess, SEEDS) is None

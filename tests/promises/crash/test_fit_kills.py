@@ -235,7 +235,7 @@ def test_a_report_that_comes_to_nothing_costs_no_model(place: Path, act: Any) ->
     assert hidden(place) == []
 
 
-@pytest.mark.few(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_the_very_start_is_one_clean_line(place: Path, number: signal.Signals) -> None:
     """While modules are imported. Before the command's first line, it is Python's own to say."""
