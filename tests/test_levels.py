@@ -1,4 +1,4 @@
-"""A covering shows every value, and both levels together are all tests."""
+"""Both levels together are all tests."""
 
 import pytest
 

@@ -1,7 +1,4 @@
-"""The built pages: nothing is fetched from a network, they fit a phone, and the search works from disk.
-
-The parts that need a browser are skipped where there is no Chromium.
-"""
+"""The built pages: complete, and nothing is fetched from a network."""
 
 import os
 import re

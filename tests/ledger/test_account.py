@@ -5,7 +5,7 @@ Caps and charges against figures worked out elsewhere (``references``), which ca
 """
 
 import math
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from fractions import Fraction
 
 import mpmath
@@ -29,7 +29,6 @@ from discreet.budget import Budget
 from discreet.errors import BudgetExceeded, LedgerError, Unsupported
 from discreet.ledger import store as rows
 from discreet.ledger.account import (
-    AMOUNT_NAMES,
     FREE,
     NEVER,
     UNIT,
@@ -205,14 +204,6 @@ def test_the_trigger_alone_moves_accounts_as_python_does(seed):
             assert ledger.account("a") == account
             ledger.verify()
         assert min(granted, refused) >= 3
-
-
-def test_negative_charges_are_refused_by_the_database():
-    for name in AMOUNT_NAMES:
-        ledger = Ledger(":memory:")
-        ledger.grant("a", 1.0, 1e-6)
-        with pytest.raises(LedgerError), ledger._store.writing() as at:
-            rows.append(at, Entry.after(*rows.last(at), "charge", "a", {}, charge=replace(FREE, **{name: -1})))
 
 
 # --- the first fit ---------------------------------------------------------------------------------

@@ -73,22 +73,6 @@ def test_averages_are_what_they_say(n_steps):
     np.testing.assert_array_equal(averaged("last", iterates), iterates[-1])
 
 
-# ------------------------------------------------------------------------------------------------ momentum
-
-
-def test_nesterov_asks_at_the_extrapolated_point():
-    curator = Answers(domain())
-    w = solve(GradientDescent(n_steps=6, step_size=0.5, momentum="nesterov"), curator)
-    v = previous = np.zeros(3)
-    asked = []
-    for t in range(6):
-        point = v + t / (t + 3) * (v - previous)
-        asked.append(point)
-        previous, v = v, point - 0.5 * Answers(domain()).noisy_gradient(point, clip=1) / 100
-    np.testing.assert_allclose(w, v)
-    np.testing.assert_allclose(curator.asked, asked)
-
-
 # -------------------------------------------------------------------------------------------- prox, then ball
 
 
@@ -110,23 +94,6 @@ def test_prox_comes_after_the_step_and_before_the_ball():
 
 
 # ----------------------------------------------------------------------------------------- plans and counts
-
-
-def test_a_private_n_is_bought():
-    facts = domain(n=None, neighbors=Neighbors.ADD_REMOVE)
-    solver = GradientDescent(n_steps=1, step_size=1.0)
-    plan = solver.plan(facts, Logistic(), NoPenalty())
-    assert [(r.query, r.count) for r in plan.releases] == [("noisy_gradient", 1), ("noisy_count", 1)]
-    curator = Answers(facts, gradient=np.full(3, -100.0), count=50.0)
-    np.testing.assert_allclose(solve(solver, curator), 2.0)
-    assert curator.counts == 1
-
-
-@pytest.mark.parametrize("noisy", [-40.0, 0.0, 0.3])
-def test_a_noisy_count_is_at_least_one(noisy):
-    facts = domain(n=None, neighbors=Neighbors.ADD_REMOVE)
-    curator = Answers(facts, gradient=np.full(3, -1.0), count=noisy)
-    np.testing.assert_allclose(solve(GradientDescent(n_steps=1, step_size=1.0), curator), 1.0)
 
 
 def test_sgd_divides_by_the_expected_batch():
