@@ -83,7 +83,7 @@ def test_prox_comes_after_the_step_and_before_the_ball():
         calls.append((w.copy(), step))
         return w * 10
 
-    penalty = SimpleNamespace(prox=prox, strong_convexity=0.0)
+    penalty = SimpleNamespace(prox=prox, strong_convexity=0.0, hessian=None, l1_l2=None)
     curator = Answers(domain(), gradient=np.array([-100.0, 0.0, 0.0]))
     w = solve(GradientDescent(n_steps=1, step_size=0.25, radius=1.0), curator, penalty)
     (argument, step), *rest = calls

@@ -347,7 +347,8 @@ class Recipe:
         """Estimate coordinates, take the clipped steps, calibrate, take the weighted steps."""
         with on_one_thread(curator.domain.n_features):
             n = public_count(curator)
-            return self._for_count(curator, penalty, n)._solve(curator, penalty, progress, n)
+            recipe = self if curator.domain.n is not None else self._for_count(curator, penalty, n)
+            return recipe._solve(curator, penalty, progress, n)
 
     def _for_count(self, curator: "Curator", penalty: Penalty, n: float) -> "Recipe":
         """Return the table's recipe for the fewest records that a count is compatible with, where these are far fewer.
@@ -357,7 +358,7 @@ class Recipe:
         from discreet.default.table import Facts, recipe_for
 
         domain = curator.domain
-        if domain.n is not None or n >= FEWER * PRIVATE_N or not curator.noise_multiplier:
+        if n >= FEWER * PRIVATE_N or not curator.noise_multiplier:
             return self
         facts = Facts(domain, curator.loss, penalty, curator.budget)
         if self != recipe_for(facts):

@@ -366,7 +366,9 @@ def assumption(loss: Loss, law: Law | None = None) -> str:
     law = law or usual_law(loss)
     varied = "Log odds" if loss.task == "classification" else "Log rates" if loss.log_link else "Predictions"
     unit = "" if varied.startswith("Log") else " deviations of residuals"
-    assumed = f"{varied} are assumed to vary by {law.signal:g}{unit}, and ranges to be filled to {law.filled:.0%}"
+    is_even = loss.task == "classification" and math.isclose(law.mean * max(2, loss.n_outputs), 1.0)
+    even = "Classes are assumed to be even: declare mean where they are not. " if is_even else ""
+    assumed = f"{even}{varied} are assumed to vary by {law.signal:g}{unit}, and ranges to be filled to {law.filled:.0%}"
     hard = law.hard(loss)
     if not hard:
         return f"{assumed}."

@@ -219,8 +219,6 @@ def in_training_units(coef: Floats, intercept: Floats, data: PrivateData, loss: 
 
 def check_units(data: PrivateData, loss: Loss) -> None:
     """Refuse units of a numeric target and of columns in which squares of coefficients are no numbers."""
-    if loss.task == "classification":
-        return
     factor, scale = 1.0 if loss.log_link else data.target_place(loss)[1], data.scaling.scale
     with np.errstate(over="ignore"):
         units = np.append(factor / scale[scale > 0], factor)
@@ -617,7 +615,8 @@ class FitSettings:
     def domain(self, data: PrivateData, relation: Neighbors) -> Domain:
         """Return what is public of the records, with the starting point and the moments that were handed in."""
         domain = data.domain(relation, self.loss)
-        check_units(data, self.loss)
+        if self.loss.task == "regression":
+            check_units(data, self.loss)
         if self.start is not None:
             domain = replace(domain, start=starting_point(self.start, data, self.loss))
         if self.public_moments is not None:

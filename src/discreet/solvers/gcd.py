@@ -84,7 +84,7 @@ class GreedyCoordinateDescent(Configured):
         Coordinates chosen, one after the other, from one pass over the data, and then updated together with steps
         shortened by their number: for wide data, where passes are expensive.
     relative_step : float, default=1.0
-        gamma: steps are gamma / M_j, and scores are those of such steps.
+        gamma: steps are gamma / M_j. Scores are those of such steps where they are longer than 1 / M_j, else of these.
     calibration : {"tight", "paper"}, default="tight"
         Exact prices, or the larger noise of the poster.
     backtrack : bool, default=False
@@ -143,13 +143,13 @@ class GreedyCoordinateDescent(Configured):
     def solve(self, curator: "Curator", penalty: Penalty, progress: Progress = UNWATCHED) -> Solution:
         """Run the algorithm from zero."""
         n, size = public_count(curator), min(self.block_size, curator.domain.n_features)
-        M = self.geometry.measure(curator, n)
+        M, longer = self.geometry.measure(curator, n), max(1.0, self.relative_step)
         most, M = M, self._start(curator, M)
         C, before = self.geometry.clips(curator.domain, curator.loss, M), np.zeros_like(M)
         w, steps = curator.domain.starting_point, []
         for _ in progress(range(self.n_steps)):
             chosen = curator.select_coordinate(
-                w, clips=C, smoothness=M / self.relative_step, n=n, rule=self.rule, penalty=penalty, count=size
+                w, clips=C, smoothness=M / longer, n=n, rule=self.rule, penalty=penalty, count=size
             )
             g = curator.noisy_coordinate_gradient(w, chosen, clips=C[chosen]) / n
             steps.append(chosen)
