@@ -60,7 +60,12 @@ def test_a_gain_that_does_not_stand_out_is_hardly_expected():
     assert expected_gain(-50.0, 1.0, 0.7) < 0.03
     assert 0.2 < expected_gain(0.0, 100.0, 0.7) < 0.35  # nothing is known: half of all there is, in three of four cases
     assert expected_gain(5.0, 0.01, 0.7) == pytest.approx(0.7, abs=0.01)
-    assert all(np.isfinite(expected_gain(shown, 1e-3, 0.7)) for shown in (-1e3, -1.0, 0.0, 1.0, 1e3))
+
+
+@pytest.mark.parametrize("deviation", [0.0, 1e-300, 1e-160, 1e-14, 1e-12, 1e-10, 1e-3, 1e3, 1e200])
+def test_a_gain_is_expected_of_whatever_is_shown_with_any_noise(deviation):
+    """Its numbers come after the charge: an overflow would spend the budget for nothing."""
+    assert all(0.0 <= expected_gain(shown, deviation, 0.7) <= 0.7 for shown in (-1e3, -1.0, -0.01, 0.0, 1.0, 1e3))
 
 
 @pytest.mark.thorough

@@ -39,6 +39,8 @@ USUALLY = 3.0
 """How much likelier it is that slopes tell something than that they do not, before anything is asked."""
 NUMBER = 0.2
 """The deviation of a number in half-ranges, mostly at most."""
+EXACT, FARTHEST = 1e-12, 1e6
+"""A deviation that is so small a part of the largest gain is none; beyond so many deviations below 0 all is alike."""
 
 
 class Decrease:
@@ -112,8 +114,8 @@ def largest_gain(loss: Loss) -> float:
 
 def expected_gain(shown: float, deviation: float, largest: float) -> float:
     """Return the mean of a gain, which is none or anywhere up to the largest, of one that is shown with this noise."""
-    shown = min(shown, largest)
-    if deviation <= 0:
+    shown = min(max(shown, -FARTHEST * deviation), largest)
+    if deviation <= EXACT * largest:
         return max(0.0, shown)
     low, high = -shown / deviation, (largest - shown) / deviation
     ends = float(log_ndtr(-low)), float(log_ndtr(-high))
