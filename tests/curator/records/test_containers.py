@@ -169,3 +169,36 @@ def test_masked_cells_are_nothing_whatever_stands_beneath():
     assert np.array_equal(
         coefficients(X, y, np.ma.masked_array(w, mask=hidden)), coefficients(X, y, np.where(hidden, np.nan, w))
     )
+
+
+MASKS = {
+    "nothing": lambda shape: np.ma.nomask,
+    "no cell": np.zeros,
+    "some cells": lambda shape: np.indices(shape)[0] % 3 == 0,
+}
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("mask", MASKS)
+def test_the_type_of_a_masked_array_decides_and_not_its_mask(mask):
+    """Whether something is masked is private: it changes neither a type nor what is refused."""
+    X, y = np.zeros((30, 2)), np.arange(30) % 2
+
+    def masked(cells):
+        return np.ma.masked_array(cells, mask=MASKS[mask](cells.shape))
+
+    def refusal(X, y, classes=(0, 1)):
+        model = DPLogisticRegression(1.0, 1e-7, bounds=1.0, classes=classes, ledger=False)
+        with pytest.raises(DiscreetError) as refused:
+            model.fit(X, y)
+        return str(refused.value)
+
+    assert container_of(masked(X)).dtype == container_of(masked(y)).dtype == object
+    texts = y.astype(str)
+    for cells in (X.astype(str), X + 0j, X.astype("M8[D]")):
+        assert refusal(masked(cells), y) == refusal(cells, y)
+    assert refusal(X, masked(texts)) == refusal(X, masked(texts)[:, None]) == refusal(X, texts)
+    assert refusal(X, masked(y), ("0", "1")) == refusal(X, y, ("0", "1"))
+    assert refusal(X, masked(y.astype("M8[D]"))) == refusal(X, y.astype("M8[D]"))
+    for labels in (masked(texts), masked(texts)[:, None]):
+        DPLogisticRegression(1.0, 1e-7, bounds=1.0, classes=("0", "1"), ledger=False).fit(X, labels)

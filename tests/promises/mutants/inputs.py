@@ -33,6 +33,15 @@ MUTANTS = (
         "Arrays are not equal",
     ),
     bug(
+        "a type that a mask decides",
+        "A masked array in which nothing is masked is read as any other array: types and errors tell whether it is so.",
+        "curator/records/admission.py",
+        "        return _unmasked(X)\n",
+        "        return _unmasked(X) if np.ma.is_masked(X) else X.data\n",
+        "tests/curator/records/test_containers.py::test_the_type_of_a_masked_array_decides_and_not_its_mask[no cell]",
+        "dtype",
+    ),
+    bug(
         "negative counts",
         "Poisson losses take targets below 0, where their slopes are steeper than the bound that noise is scaled by.",
         "curator/private_data.py",

@@ -44,9 +44,10 @@ ELSEWHERE = (
 def container_of(X: Table) -> Table:
     """Return X, as a data frame of the same columns where it is another library's table (Arrow, polars).
 
-    Of a masked array, masked cells are nothing: what stands beneath the mask is not read as data.
+    Of a masked array, masked cells are nothing: what stands beneath the mask is not read as data. Types that are
+    refused in any other array (dates, and tables of texts) stay as they are.
     """
-    if isinstance(X, np.ma.MaskedArray) and X.dtype.names is None:
+    if isinstance(X, np.ma.MaskedArray) and not (X.dtype.kind in _NEVER or (X.dtype.kind in _TEXTS and X.ndim > 1)):
         return _unmasked(X)
     if is_dask(X) or getattr(X, "elsewhere", None) is not None:
         raise Unsupported(ELSEWHERE)
@@ -121,6 +122,7 @@ def two_dimensional(X: Table) -> Table:
 
 def kinds_of(table: Table) -> list[str]:
     """Return the kinds of types that a container declares, one per column where it has columns; none for a list."""
+    table = table if isinstance(table, np.ndarray) else container_of(table)  # a masked array declares a type, too
     dtypes = table.dtypes if hasattr(table, "iloc") and table.ndim == 2 else [getattr(table, "dtype", None)]
     return [kind_of(dtype) for dtype in dtypes if dtype is not None]
 
@@ -196,7 +198,7 @@ def cells_of(column: Table) -> Array:
 
 def one_dimensional(y: Table) -> Array:
     """Return a column of targets as a flat array whose type does not depend on what a cell contains."""
-    y = container_of(y)
+    y = container_of(y[:, 0] if isinstance(y, np.ma.MaskedArray) and y.ndim == 2 and y.shape[1] == 1 else y)
     if not (hasattr(y, "__array__") or hasattr(y, "__len__")):
         raise Unsupported("y must hold one target for each row of X")
     array = cells_of(y) if getattr(y, "ndim", 1) == 1 else np.asarray(y)

@@ -259,7 +259,7 @@ class ArrayRows(RecordStream):
         for name, column in self.beside.items():
             if len(column) != self.shape[0]:
                 raise Unsupported(f"{name} must hold one number for each row of X")
-        names, self.target_kinds = admission.column_names(self.X), admission.kinds_of(admission.container_of(y))
+        names, self.target_kinds = admission.column_names(self.X), admission.kinds_of(y)
         if classes is not None:
             admission.check_targets(self.target_kinds, classes)
         self.is_named, self.columns = names is not None, names or [""] * self.shape[1]
