@@ -213,7 +213,7 @@ class TermEffects:
         >>> [effect.column for effect in model.shown_effects()]
         ['age', 'ward']
         """
-        law = partial(_told, _most_noise(self._term_effects(_against_known)))
+        law = partial(_with_less_noise, _most_noise(self._term_effects(_against_least_noise)))
         return [*self._term_effects(law), *self._product_effects(law)]
 
     def _term_effects(self, law: "Law") -> list[TermEffect]:
@@ -387,7 +387,7 @@ def _released(
     return away @ np.atleast_2d(fitted.coef_)[output, places], _noise(fitted, output, places, away)
 
 
-def _against_known(
+def _against_least_noise(
     fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
 ) -> tuple[Floats, Floats | None]:
     """Return the released effect of cells against the mean that noise moves least, of others against their mean."""
@@ -398,25 +398,25 @@ def _against_known(
     return _released(fitted, output, places, features, mean)
 
 
-def _told(
+def _with_less_noise(
     most: float, fitted: DPLinearModel, output: int, places: Integers, features: Floats, mean: Floats
 ) -> tuple[Floats, Floats | None]:
     """Return the released effect; NaN for cells with more noise than this, which the others are not compared with.
 
     Numbers, and levels, have one effect: all of it is left out where the median noise is more.
     """
-    _, noise = _against_known(fitted, output, places, features, mean)
+    _, noise = _against_least_noise(fitted, output, places, features, mean)
     if noise is None:
         return _released(fitted, output, places, features, mean)
-    told = (noise if _are_cells(features) else np.full_like(noise, np.median(noise))) <= most
-    if told.any() and not told.all():
-        mean = features[told].mean(axis=0)
+    is_shown = (noise if _are_cells(features) else np.full_like(noise, np.median(noise))) <= most
+    if is_shown.any() and not is_shown.all():
+        mean = features[is_shown].mean(axis=0)
     effect, noise = _released(fitted, output, places, features, mean)
-    return np.where(told, effect, np.nan), None if noise is None else np.where(told, noise, np.nan)
+    return np.where(is_shown, effect, np.nan), None if noise is None else np.where(is_shown, noise, np.nan)
 
 
 def _are_cells(features: Floats) -> bool:
-    """Say whether features are those of cells alone: each value may be known, or not, for itself."""
+    """Say whether features are those of cells alone: each has noise of its own."""
     return bool(np.isin(features, (0.0, 1.0)).all())
 
 

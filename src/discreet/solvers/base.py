@@ -248,7 +248,7 @@ class Solver(Protocol):
         ...
 
     def settings(self) -> dict[str, object]:
-        """Return its name and every parameter as they were used, all public: for the certificate."""
+        """Return its name and every parameter as it was planned with, all public: for the certificate."""
         ...
 
 

@@ -81,7 +81,7 @@ from discreet.solvers.calibration import (
     predictor_coordinates,
     released_constant,
 )
-from discreet.solvers.decrease import best_constant_along, kept_of
+from discreet.solvers.decrease import Decrease, best_constant_along, share_of_way
 from discreet.solvers.propagation import affine, left_of_start
 from discreet.solvers.shrinkage import bend_of, curved, garrote, kept, mean_squares, noise_in, shrunk
 from discreet.solvers.signal import PRIVATE_N, Signal
@@ -635,7 +635,8 @@ class Preconditioned:
     denoise : bool, default=False
         Shrink what the solver found by what is noise in it (``shrinkage``). Free.
     weigh : bool, default=False
-        Keep of the way of gradient descent what its gradients say that it gained (``decrease``). Free.
+        Keep of the way of gradient descent what its gradients say that it gained (``decrease``), in place of
+        ``denoise``; where n is private, steps are as much shorter as fewer records were counted than planned for. Free.
 
     Examples
     --------
@@ -874,8 +875,9 @@ class Preconditioned:
 
         ``pulled`` is the penalty in the solver's coordinates.
         """
-        if self.weigh and isinstance(found.trace, DescentTrace):
-            return self._weighed(found, found.trace, curator, admitted, penalty, pulled), None
+        trace = found.trace
+        if self.weigh and isinstance(trace, DescentTrace) and trace.decrease is not None:
+            return self._weighed(found, trace, trace.decrease, curator, admitted, penalty, pulled), None
         if not self.denoise:
             return found, None
         middle, spectrum = None, None if estimate is None else estimate.spectrum
@@ -893,24 +895,29 @@ class Preconditioned:
     def _for_count(self, n: float, admitted: Domain) -> Solver:
         """Return the solver, its steps as much shorter as fewer records were counted than it was chosen for."""
         fewer = 1.0 if admitted.n is not None else min(1.0, n / PRIVATE_N)
-        if not (self.weigh and fewer < 1.0 and hasattr(self.solver, "relative_step")):
+        step = getattr(self.solver, "relative_step", None)
+        if not (self.weigh and fewer < 1.0 and step is not None):
             return self.solver
-        return replace(self.solver, relative_step=fewer * self.solver.relative_step)  # type: ignore[type-var]
+        return replace(self.solver, relative_step=fewer * step)  # type: ignore[type-var]
 
     @staticmethod
     def _weighed(
-        found: Solution, trace: DescentTrace, curator: "Curator", admitted: Domain, penalty: Penalty, pulled: Penalty
+        found: Solution,
+        trace: DescentTrace,
+        decrease: Decrease,
+        curator: "Curator",
+        admitted: Domain,
+        penalty: Penalty,
+        pulled: Penalty,
     ) -> Solution:
         """Go back from what steps found to the best constant as far as their gradients say that it is noise."""
-        if trace.decrease is None:
-            return found
         w, is_asked = found.coefficients, admitted.start is None
         intercept = admitted.intercept
-        part = kept_of(w, trace, trace.decrease, curator, pulled, intercept=intercept)
+        part = share_of_way(w, trace, decrease, curator, pulled, intercept=intercept)
         nothing = curator.domain.starting_point
         if intercept and is_asked:
             nothing[-1] = w[-1]
-            constant = best_constant_along(trace.decrease, curator, trace, penalty.strong_convexity)
+            constant = best_constant_along(decrease, curator, trace, penalty.strong_convexity)
             nothing[-1] = w[-1] if constant is None else constant
         return replace(found, coefficients=nothing + part * (w - nothing))
 

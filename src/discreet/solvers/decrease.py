@@ -88,7 +88,7 @@ def derivative(penalty: Penalty, w: Floats, step: float) -> Floats:
     return np.broadcast_to(left * (w != 0) if held else left, w.shape)
 
 
-def kept_of(
+def share_of_way(
     w: Floats, trace: "DescentTrace", decrease: Decrease, curator: "Curator", penalty: Penalty, *, intercept: bool
 ) -> float:
     """Return u: how much is kept of the way from the best constant to w, whose penalty is part of F."""
