@@ -366,9 +366,9 @@ class Recipe:
         least = max(1, round(n - HIDDEN * count_noise(curator)))
         fewer = recipe_for(replace(facts, domain=replace(domain, n=least)))
         shares = replace(self.shares, target=min(self.shares.target, fewer.shares.target))
-        kept = {name: getattr(self, name) for name in ("n_steps", "target_looks")}
-        kept |= {name: getattr(self, name) * bool(getattr(fewer, name)) for name in ("n_travel", "n_newton")}
-        return replace(fewer, shares=shares, **kept)
+        planned = {name: getattr(self, name) for name in ("n_steps", "target_looks")}
+        planned |= {name: getattr(self, name) * bool(getattr(fewer, name)) for name in ("n_travel", "n_newton")}
+        return replace(fewer, shares=shares, **planned)
 
     def _solve(self, curator: "Curator", penalty: Penalty, progress: Progress, n: float) -> Solution:
         """Take the steps of these settings; the number of records is n."""

@@ -278,8 +278,8 @@ class ExpectedEffect(NamedTuple):
         Its standard error where it is shown (per standard deviation of a number, true against false), and the part of
         it that is privacy noise; NaN where it is never shown.
     least : float
-        How likely it is to be shown at least, where neither the strength of predictors nor the part of their ranges
-        that they fill was declared; NaN where that was not rehearsed.
+        How likely it is to be shown at least, whatever the strength of predictors and the part of their ranges that
+        they fill, as far as these are not declared; NaN where that was not rehearsed.
 
     Examples
     --------

@@ -84,7 +84,7 @@ FORECAST = (
     "rare outcomes and categories need more: discreet forecast --effects with --mean and --cell, or forecast_effects() "
     "with mean and cells, says how much"
 )
-"""Of numbers and two classes."""
+"""What refusals of effects advise."""
 
 
 @dataclass(frozen=True)
