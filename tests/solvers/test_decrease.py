@@ -11,7 +11,7 @@ from discreet.bounds import Domain
 from discreet.budget import Neighbors
 from discreet.default.table import Facts, choose
 from discreet.penalties import L1, L2, ElasticNet, NoPenalty
-from discreet.solvers import OutputPerturbation, Preconditioned, StochasticGradientDescent
+from discreet.solvers import GradientDescent, OutputPerturbation, Preconditioned, StochasticGradientDescent
 from discreet.solvers.agd import AdaptiveDescent
 from discreet.solvers.decrease import Decrease, expected_gain
 from discreet.solvers.gradient_loop import Path
@@ -72,21 +72,27 @@ def test_a_gain_is_expected_of_whatever_is_shown_with_any_noise(deviation):
     assert all(0.0 <= expected_gain(shown, deviation, 0.7) <= 0.7 for shown in (-1e3, -1.0, -0.01, 0.0, 1.0, 1e3))
 
 
-def test_what_has_no_decrease_is_denoised_and_keeps_steps_of_its_own():
+SAMPLED = StochasticGradientDescent(n_steps=4, sampling_probability=0.5, clip=1.0, step_size=1.0)
+AVERAGED = GradientDescent(n_steps=4, average="uniform", clip=1.0, step_size=1.0)
+
+
+@pytest.mark.parametrize("steps", [SAMPLED, AVERAGED], ids=lambda steps: steps.name)
+def test_what_has_no_decrease_is_denoised(steps):
+    """The sum is of the way to the last point: the noise of other steps is in an average, and other points."""
     rng = np.random.default_rng(0)
-    X, known = (
-        rng.uniform(-1, 1, (200, 2)),
-        {"bounds": 1.0, "classes": (0, 1), "neighbors": "zero_out", "ledger": False},
-    )
-    sampled = StochasticGradientDescent(n_steps=4, sampling_probability=0.5, clip=1.0, step_size=1.0)
+    X = rng.uniform(-1, 1, (200, 2))
+    known = {"bounds": 1.0, "classes": (0, 1), "neighbors": "zero_out", "ledger": False}
     weighed, denoised = (
-        DPLogisticRegression(solver=Preconditioned(sampled, "declared", denoise=True, weigh=weigh), **known)
+        DPLogisticRegression(solver=Preconditioned(steps, "declared", denoise=True, weigh=weigh), **known)
         for weigh in (True, False)
     )
     for model in (weighed, denoised):
         with seeded(0):
             model.fit(X, (X[:, 0] > 0).astype(int))
     assert np.array_equal(weighed.coef_, denoised.coef_)
+
+
+def test_steps_without_a_relative_size_stay_as_they_are():
     private = Domain(np.ones(3), 2.0, None, Neighbors.ADD_REMOVE)
     for solver in (AdaptiveDescent(), OutputPerturbation()):  # without a relative step, or with none by default
         assert Preconditioned(solver, weigh=True)._for_count(10.0, private) is solver

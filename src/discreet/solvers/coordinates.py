@@ -635,8 +635,9 @@ class Preconditioned:
     denoise : bool, default=False
         Shrink what the solver found by what is noise in it (``shrinkage``). Free.
     weigh : bool, default=False
-        Keep of the way of gradient descent what its gradients say that it gained (``decrease``), in place of
-        ``denoise``; where n is private, steps are as much shorter as fewer records were counted than planned for. Free.
+        Keep of the way of gradient descent to its last point what its gradients say that it gained (``decrease``), in
+        place of ``denoise``; where n is private, steps are as much shorter as fewer records were counted than planned
+        for. Free.
 
     Examples
     --------

@@ -95,7 +95,7 @@ class GradientDescent(Descent):
         clip, eta = self.clip_for(domain, loss), self.step_for(domain, loss)
         path = self.path(domain.starting_point, eta, penalty)
         noise = Noise.of(curator, "noisy_gradient").deviation(clip) / n
-        decrease = Decrease(noise, penalty) if noise > 0 else None
+        decrease = Decrease(noise, penalty) if noise > 0 and self.average == "last" else None
         etas = self.steps_for(domain, loss)
         for t in progress(range(self.n_steps)):
             v = path.ahead()
@@ -104,7 +104,7 @@ class GradientDescent(Descent):
             if decrease is not None:
                 decrease.add(v, g, path.w, float(etas[t]), float(path.momenta[t]))
         if decrease is not None:
-            decrease.end(path.average)
+            decrease.end(path.w)
         return Solution(path.average, self.trace(curator, penalty, path, eta, clip, n, decrease))
 
     @classmethod
