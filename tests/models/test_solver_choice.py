@@ -57,3 +57,5 @@ def test_the_choice_under_add_remove_does_not_count_records():
         for n in (3, 400)
     ]
     assert seen[0] == seen[1]
+    assert any("n is private" in note and "for 2,000 records" in note for note in seen[0])
+    assert not any("declared facts only" in note for note in seen[0])

@@ -43,6 +43,7 @@ from discreet.solvers.base import (
     filled,
     solver_named,
 )
+from discreet.solvers.signal import PRIVATE_N
 from discreet.typing import Floats
 
 if TYPE_CHECKING:
@@ -57,6 +58,10 @@ Covariance = Annotated[str, OneOf(*COV_TYPES)]
 START_RADIUS = 0.8
 """Where inference starts, rows are shrunk to this many typical lengths at most."""
 DECLARED = "unset parameters were chosen from declared facts only"
+PRIVATE_COUNT = (
+    f"n is private: unset parameters, what is released and any forecast are for {PRIVATE_N:,} records; where the noisy "
+    "count is far smaller, what is made of the answers may follow it"
+)
 NARROW = 32
 """Sparse records of at most so many columns are stored with their zeros, however many they are."""
 FILLED = 1 << 25
@@ -84,6 +89,7 @@ def choose_solver(
     solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget
 ) -> tuple[Solver, tuple[str, ...]]:
     """Return a configured solver from a name or a solver object, and the reasons for what was chosen."""
+    declared = DECLARED if domain.n is not None else PRIVATE_COUNT
     if isinstance(solver, str) and solver == "auto":
         from discreet.default.table import (
             Facts,
@@ -93,12 +99,12 @@ def choose_solver(
 
         facts = Facts(domain, loss, penalty, budget)
         chosen, why = choose(facts)
-        return chosen, (why, *expectations(facts, chosen), DECLARED)
+        return chosen, (why, *expectations(facts, chosen), declared)
     check_solver(solver)
     if not isinstance(solver, str):
         custom: Any = solver
         return filled(custom, domain, loss, penalty, budget), ("solver configured by the user",)
-    return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", DECLARED)
+    return solver_named(solver, domain, loss, penalty, budget), (f"{solver} was asked for", declared)
 
 
 def fills(solver: object, domain: Domain, loss: Loss, penalty: Penalty, budget: Budget) -> bool:
