@@ -371,7 +371,7 @@ def _setting_class(name: str) -> type | None:
 
 def _fields(value: Any) -> Json:
     if is_dataclass(value):
-        return {item.name: getattr(value, item.name) for item in fields(value)}
+        return {item.name: getattr(value, item.name) for item in fields(value) if item.init}
     return value._asdict() if value.__getnewargs__() else {}
 
 
