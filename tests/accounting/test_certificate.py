@@ -5,6 +5,7 @@ A certificate is read with the types that it was written with: every other form 
 
 import json
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -279,3 +280,9 @@ def _kind(value):
 )
 def test_a_bound_that_is_shown_in_three_digits_is_not_below_the_claim(delta, shown):
     assert at_most(delta) == shown >= delta
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.3, 700.0])
+def test_the_factor_that_a_certificate_names_is_not_below_the_claim(epsilon):
+    made = Certificate(epsilon=epsilon, delta=1e-6, neighbors="zero_out", events=(Gaussian(1.0),))
+    assert float(re.search(r"([\d.e+]+) times as likely", made.text())[1]) >= math.exp(epsilon)

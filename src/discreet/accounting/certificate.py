@@ -692,7 +692,7 @@ def at_most(value: float, digits: int = 3) -> float:
 def _claim_lines(certificate: "Certificate") -> list[str]:
     if not certificate.is_private:
         return ["  Guarantee     none: do not release this model"]
-    unit, factor = certificate.unit, math.exp(min(certificate.epsilon, 700.0))
+    unit, factor = certificate.unit, at_most(math.exp(min(certificate.epsilon, 700.0)), 4)
     return [
         f"  Guarantee     epsilon = {certificate.epsilon:.6g}, delta = {certificate.delta!r}, per {unit}",
         f"  Meaning       When {_RELATIONS[certificate.neighbors].format(unit=unit)}, no outcome becomes more than",

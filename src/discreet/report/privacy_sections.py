@@ -62,7 +62,7 @@ def promise(certificate: Certificate) -> list[str]:
     slack = f", up to a probability of {number(at_most(certificate.delta), 3)}" if certificate.delta else ""
     return [
         f"Take any one {unit} that the model was trained on. If {its} {_CHANGED[certificate.neighbors]}, "
-        f"no outcome would have become more than {factor:.3g} times more or less likely{slack}.",
+        f"no outcome would have become more than {at_most(factor):.3g} times more or less likely{slack}.",
         "So anyone who sees the model, knows all other rows and has any amount of time learns little about this one. "
         "The promise does not say that the model is accurate, nor that nothing can be learned about people in general.",
         "It rests on the facts that the certificate lists as public. They were declared, not measured.",
@@ -154,7 +154,7 @@ def _odds(certificate: Certificate, question: str) -> str:
     rare = f" that has at least a {100 * LEAST_CHANCE:g} % chance of appearing either way" if certificate.delta else ""
     said = (
         f"Before seeing the model, somebody holds an opinion on {question}. Any feature of the model{rare} changes "
-        f"their odds by a factor of at most {number(factor)}, up or down."
+        f"their odds by a factor of at most {number(at_most(factor))}, up or down."
     )
     rows = [
         '<div class="row head quiet"><span>chance before</span><span class="strip"></span>'
