@@ -52,8 +52,8 @@ STRONGEST = 30.0
 """The largest deviation that can be declared: margins beyond tell no more."""
 FILLED, PARTLY = 1.0, 0.1
 """What part of its declared range a number fills: moderate and hard."""
-BALANCED = 30
-"""Rounds that give outcomes their declared shares."""
+BALANCED, SETTLED = 500, 0.01
+"""Rounds that give outcomes their declared shares at most, and how near to them they end: steep laws need hundreds."""
 EMPTY, SURE, FEW_RUNS = 0.5, 0.8, 12
 """A fit that shows an effect less often than the first is refused before it is charged; what is advised shows it at
 least as often as the second; runs that decide it."""
@@ -234,7 +234,10 @@ class Law:
         for _ in range(BALANCED):
             chances = odds * np.exp(np.multiply.outer(signal, signs))
             chances /= chances.sum(axis=1, keepdims=True)
-            odds = odds * shares / chances.mean(axis=0)
+            off = shares / chances.mean(axis=0)
+            if np.abs(off - 1.0).max() < SETTLED:
+                break
+            odds = odds * off
         ends = np.cumsum(chances, axis=1)[:, :-1]
         drawn = (stream.uniforms(len(signal))[:, None] > ends).sum(axis=1).astype(float)
         return np.asarray(2.0 * drawn - 1.0 if signed else drawn)
