@@ -4,13 +4,17 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
+from tests.covering import covering
 from tests.docs.pages import ROOT
+from tests.report.browser import CHROMIUM, Browser
 
 pytest.importorskip("material")
 
+SHOWN = ["index.html", "tutorials/first-model.html", "how-to/epsilon.html", "reference/api/estimators.html", "cli.html"]
 FETCHED = re.compile(r"<(?:script|img|iframe|source)[^>]*\ssrc=\"(?:https?:)?//|<link[^>]*\shref=\"(?:https?:)?//")
 
 pytestmark = pytest.mark.thorough
@@ -25,6 +29,15 @@ def site(tmp_path_factory):
     )
     assert built.returncode == 0, built.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    running = Browser()
+    yield running
+    running.close()
 
 
 def test_no_page_loads_anything_from_a_network(site):
@@ -90,3 +103,30 @@ def test_every_command_is_in_the_reference(site):
     page = (site / "cli.html").read_text(encoding="utf-8")
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
     assert [name for name in names if f"discreet {name}" not in page] == []
+
+
+@covering(("page", SHOWN), ("width", [360, 1280]), ("scheme", ["light", "dark"]))
+def test_pages_fit_the_screen_and_log_nothing(browser, site, page, width, scheme):
+    browser.said.clear()
+    browser.show(site / page, width=width, scheme=scheme)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("document.body.scrollWidth") <= width
+    color = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (color == "rgb(255, 255, 255)") is (scheme == "light")
+    assert browser.said == []
+
+
+def test_the_search_works_from_disk(browser, site):
+    browser.said.clear()
+    browser.show(site / "index.html")
+    found = "document.querySelectorAll('.md-search-result__item').length"
+    typed = "(() => { const box = document.querySelector('[data-md-component=search-query]'); box.focus();"
+    browser.run(
+        typed + " box.value = 'epsilon'; box.dispatchEvent(new Event('input', {bubbles: true}));"
+        " box.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true})); return 1 })()"
+    )
+    deadline = time.monotonic() + 30
+    while browser.run(found) == 0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert browser.run(found) > 3
+    assert browser.said == []

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from discreet.accounting.certificate import Certificate
@@ -23,6 +24,19 @@ TOTAL = (ZCDP(0.04),)
 def adaptive(events=TOTAL, trace=TRACE):
     facts = {"epsilon": 2.0, "delta": 1e-6, "neighbors": Neighbors.ZERO_OUT}
     return Certificate(**facts, events=events, trace=trace)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_renders_a_picture(tmp_path, theme):
+    from matplotlib import image
+
+    path = save(budget_trace(adaptive(), theme=theme), tmp_path / "a.png")
+    pixels = image.imread(path)
+    assert pixels.shape[:2] == (768, 1280)
+    paper = [int(theme.paper[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    assert np.allclose(pixels[2, 2, :3], paper, atol=0.01)
+    assert len(np.unique(pixels[::4, ::4].sum(axis=2))) > 20
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

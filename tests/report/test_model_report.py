@@ -10,7 +10,7 @@ import pytest
 from discreet.inference.intervals import covers
 from discreet.report import privacy_sections as promises
 from discreet.report.model_report import ModelReport, certificate_in
-from discreet.report.page import POLICY
+from discreet.report.page import POLICY, number
 from tests.covering import covering
 from tests.report import samples
 
@@ -117,6 +117,30 @@ def test_without_privacy_there_is_a_stop_sign_and_no_promise():
     assert "as likely" not in html
 
 
+def test_every_section_says_what_it_was_given():
+    html = samples.plain().html()
+    for text in (
+        *(
+            "estimated: released with noise",
+            "number from 11.9 to 61.2",
+            "69.0% left",
+            "noisy_second_moment",
+            "ward",
+            "north",
+        ),
+        *(
+            "78.6%",
+            "77.8% to 79.4% (95%)",
+            "epsilon = 0.1",
+            "30,000",
+            "Points of accuracy lost, over rows",
+            "costs such a fit 2.0 points",
+        ),
+    ):
+        assert text in html, text
+    assert "Not charged to a ledger" in samples.plain(spent=None).html()
+
+
 @pytest.mark.parametrize(
     ("changes", "color"),
     [({"epsilon": 1.0}, "good"), ({"epsilon": 9.0}, "weak"), ({"epsilon": 1000.0}, "bad"), ({"delta": 0.5}, "bad")],
@@ -156,3 +180,8 @@ def test_no_dot_looks_as_if_an_effect_had_been_shown():
     assert {*re.findall(r'class="row deep\d ?(\w*)"', html)} == {"", "heading"}
     assert covers() in html
     assert "an interval that leaves out 0 does not show an effect" in html
+
+
+def test_numbers_of_thousands_are_written_out():
+    values = (5000, -12345, 999.9, 1e6, 1.5e7, 1e-5, 0.25)
+    assert [number(value) for value in values] == ["5,000", "−12,300", "1,000", "10⁶", "1.5 × 10⁷", "10⁻⁵", "0.25"]
