@@ -1,6 +1,7 @@
 """Declared ranges: round, complete, applied as written; and rows that come out as they went in."""
 
 import gzip
+import lzma
 
 import numpy as np
 import pytest
@@ -34,6 +35,19 @@ def test_columns_are_encoded_as_declared(toy):
     assert table.bounds.features == ((0.0, 100.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
     assert table.bounds.classes == (0, 1)
     assert table.numeric.tolist() == [True, False, False, False]
+
+
+def test_a_sample_is_fixed_and_keeps_the_order(tmp_path, monkeypatch):
+    with lzma.open(tmp_path / "toy.csv.xz", "wt", encoding="utf-8") as file:
+        file.write("age,target\n" + "".join(f"{i},{i % 2}\n" for i in range(50)))
+    facts = {"title": "Toy", "file": "toy.csv.xz", "classes": [0, 1], "rows": 20, "numeric": {"age": [0, 50]}}
+    monkeypatch.setattr(declared, "declarations", lambda: {"toy": facts})
+    monkeypatch.setattr(declared, "CHUNK", 7)
+    first, again = (declared.load("toy", tmp_path) for _ in range(2))
+    assert first.X.shape == (20, 1)
+    assert np.array_equal(first.X, again.X)
+    assert np.all(np.diff(first.X[:, 0]) > 0)
+    assert np.array_equal(first.y, first.X[:, 0] % 2)
 
 
 def test_a_split_takes_every_row_once_and_a_fifth_of_each_class(toy):
