@@ -1,11 +1,54 @@
-"""Imports for type checkers, which the import contracts of ``make lint`` do not see."""
+"""Import contracts: the package keeps them, and a planted import of the curator's inside breaks them."""
 
 import ast
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+CONTRACT = "Others import discreet.curator, nothing inside it"
+
+PLANTED = {
+    "models": "from discreet.curator.kernels.gradients import gradient_over_tiles\n",
+    "solvers": "from discreet.curator import session\n",
+    "cli": "def late():\n    from discreet.curator.records import admission\n\n    return admission\n",
+    "report": "import discreet.curator.noise\n",
+    "audit": "from discreet.curator.noise import use_entropy\n",
+    "testing": "from discreet.curator.session import observe\n",
+}
+"""Ways to import the inside, each in a package that may not."""
+
+
+def linted(folder, planted=()):
+    """Run the contracts on a copy of the package with modules planted; return the exit code and what was printed."""
+    shutil.copytree(ROOT / "src" / "discreet", folder / "discreet", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for package in planted:
+        (folder / "discreet" / package / "planted.py").write_text(PLANTED[package], encoding="utf-8")
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--no-cache"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_an_import_of_the_inside_is_refused(tmp_path):
+    code, text = linted(tmp_path, PLANTED)
+    assert code == 1
+    assert f"{CONTRACT} BROKEN" in text
+    assert all(f"discreet.{package}.planted -> discreet.curator." in text for package in PLANTED)
+
+
+# --- imports for type checkers --------------------------------------------------------------------------
 
 UPWARD = {
     ("inference/intervals.py", "discreet.models.base"): "the type of the model whose intervals they are",
